@@ -1,0 +1,79 @@
+#ifndef PARA_IR_PARAATTRS_TD
+#define PARA_IR_PARAATTRS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "para/IR/ParaDialect.td"
+
+class Para_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::para";
+  let genSpecializedAttr = 0;
+}
+
+/// How elements are combined; each has an identity (zero, lowest, highest).
+def Para_ReductionKind : Para_Enum<"ReductionKind", "how elements are combined", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]>;
+def Para_ReductionKindAttr : EnumAttr<ParaDialect, Para_ReductionKind, "reduction">;
+
+def Para_Comparison : Para_Enum<"Comparison", "predicate of a comparison", [
+    I32EnumAttrCase<"Equal", 0, "eq">, I32EnumAttrCase<"NotEqual", 1, "ne">, I32EnumAttrCase<"Less", 2, "lt">,
+    I32EnumAttrCase<"LessEqual", 3, "le">, I32EnumAttrCase<"Greater", 4, "gt">, I32EnumAttrCase<"GreaterEqual", 5, "ge">]>;
+def Para_ComparisonAttr : EnumAttr<ParaDialect, Para_Comparison, "comparison">;
+
+/// The parts of a training step. `prepare` and `forward`, `backward` run once a microbatch; `setup` and `update` once a step.
+def Para_Phase : Para_Enum<"Phase", "part of the training step", [
+    I32EnumAttrCase<"Prepare", 0, "prepare">, I32EnumAttrCase<"Setup", 1, "setup">, I32EnumAttrCase<"Forward", 2, "forward">,
+    I32EnumAttrCase<"Backward", 3, "backward">, I32EnumAttrCase<"Update", 4, "update">]>;
+def Para_PhaseAttr : EnumAttr<ParaDialect, Para_Phase, "phase">;
+
+def Para_MeshAttr : AttrDef<ParaDialect, "Mesh"> {
+  let mnemonic = "mesh";
+  let summary = "Named axes of a grid of devices, the last varying fastest over ranks";
+  let description = [{
+    On the module as `para.mesh`, from the plan stage on. The axis `microbatch` is a coordinate in time: it takes part in
+    shardings but not in the numbering of ranks. Example: `#para.mesh<["pipeline", "data"], [2, 4]>`.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$axes, "::mlir::DenseI64ArrayAttr":$sizes);
+  let assemblyFormat = "`<` $axes `,` $sizes `>`";
+  let extraClassDeclaration = [{
+    /// Size of an axis; 1 for an axis that the mesh does not have.
+    int64_t getSize(::llvm::StringRef axis) const;
+    /// Number of ranks: the product of all axes but `microbatch`.
+    int64_t getNumRanks() const;
+  }];
+}
+
+def Para_ShardingAttr : AttrDef<ParaDialect, "Sharding"> {
+  let mnemonic = "sharding";
+  let summary = "How a value is laid over the mesh";
+  let description = [{
+    For each dimension the ordered list of axes which cut it, and the axes over which the ranks hold partial values that
+    are yet to be combined. An axis of size n cuts a range of g units into pieces of ceil(g / n) units, and the next axis cuts
+    such a piece; `units` gives the unit of each dimension in elements (a dimension that was made from [heads, width] and is
+    cut between heads has unit `width`). The last pieces may be short; the local tensor has the padded size.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$units, "::mlir::ArrayAttr":$partial,
+                        DefaultValuedParameter<"::para::ReductionKind", "::para::ReductionKind::Sum">:$reduction);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static ShardingAttr getReplicated(::mlir::MLIRContext *ctx, int64_t rank);
+    /// Axes which cut dimension `dim`, major first.
+    ::llvm::SmallVector<::llvm::StringRef> getAxes(int64_t dim) const;
+    ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
+    int64_t getRank() const { return getDims().size(); }
+    bool isReplicated() const;
+  }];
+}
+
+def Para_SourceAttr : AttrDef<ParaDialect, "Source"> {
+  let mnemonic = "source";
+  let summary = "Where the bytes of a parameter are";
+  let description = [{
+    On function arguments as `para.source`. `file` is relative to the model's folder; the elements start at `offset` and are
+    little endian `type`s in row-major order. Example: `#para.source<"model.onnx", 1234, 4096, f32>`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$file, "int64_t":$offset, "int64_t":$bytes, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $file `,` $offset `,` $bytes `,` $elementType `>`";
+}
+
+#endif

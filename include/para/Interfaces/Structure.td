@@ -1,0 +1,28 @@
+#ifndef PARA_INTERFACES_STRUCTURE_TD
+#define PARA_INTERFACES_STRUCTURE_TD
+
+include "mlir/IR/OpBase.td"
+
+def Para_Structure : OpInterface<"StructureOpInterface"> {
+  let cppNamespace = "::para";
+  let description = [{ The loop factors of an op, its arithmetic, and how it looks on one shard. }];
+  let methods = [
+    InterfaceMethod<"Factors of the op at its present shapes.", "::para::Structure", "getStructure">,
+    InterfaceMethod<[{
+        Builds this op on shards: `operands` have local shapes, `types` are the local result types. The default clones the op
+        with new types; an op whose attributes speak of sizes overrides it.
+      }], "::mlir::Operation *", "buildLocal",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$types), "", [{
+        ::mlir::OperationState state($_op->getLoc(), $_op->getName(), operands, types, $_op->getAttrs());
+        return builder.create(state);
+      }]>,
+    InterfaceMethod<"Floating-point operations of one execution.", "double", "getFlops", (ins), "", [{
+        return ::para::detail::getIterationPoints($_op);
+      }]>,
+    InterfaceMethod<"Bytes read and written by one execution.", "double", "getBytesMoved", (ins), "", [{
+        return ::para::detail::getBytesMoved($_op);
+      }]>
+  ];
+}
+
+#endif

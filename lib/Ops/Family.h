@@ -1,0 +1,19 @@
+//===- Family.h - What every family of ops includes -------------*- C++ -*-===//
+#ifndef PARA_OPS_FAMILY_H
+#define PARA_OPS_FAMILY_H
+
+#include "para/IR/ParaDialect.h"
+#include "para/Interfaces/Collective.h"
+#include "para/Interfaces/Derivative.h"
+#include "para/Interfaces/Element.h"
+#include "para/Interfaces/Structure.h"
+#include "para/Ops/TensorBuilder.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#endif

@@ -1,0 +1,30 @@
+include "para/IR/ParaOps.td"
+
+def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>]> {
+  let summary = "Takes slices of a table along one dimension at given indices";
+  let description = [{
+    Result dimensions: those of the table before `dim`, those of the indices, those of the table after `dim`. An index outside of
+    the table reads zero: a shard of a table gives the part of the sum that it holds (`first` is where its rows begin, set by partitioning).
+  }];
+  let arguments = (ins Para_Tensor:$table, Para_IntTensor:$indices, I64Attr:$dim,
+                       DefaultValuedAttr<ArrayAttr, "::mlir::ArrayAttr::get($_builder.getContext(), {})">:$axes,
+                       OptionalAttr<I64Attr>:$size, OptionalAttr<I64Attr>:$unit);
+  let results = (outs Para_Tensor:$result);
+  let assemblyFormat = "$table `,` $indices $dim attr-dict `:` type($table) `,` type($indices) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Para_ScatterAddOp : Para_CoreOp<"scatter_add", [DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
+                                                    DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents"]>]> {
+  let summary = "Row r of the result is the sum of the updates whose index is r; the transpose of a gather along dimension 0";
+  let description = [{
+    `indices` has shape [p...], `updates` [p..., w...], the result [rows, w...]. Indices outside add nothing. Sums run in the order of
+    the updates, so results do not depend on the number of threads.
+  }];
+  let arguments = (ins Para_IntTensor:$indices, Para_FloatTensor:$updates,
+                       DefaultValuedAttr<ArrayAttr, "::mlir::ArrayAttr::get($_builder.getContext(), {})">:$axes,
+                       OptionalAttr<I64Attr>:$size, OptionalAttr<I64Attr>:$unit);
+  let results = (outs Para_FloatTensor:$result);
+  let assemblyFormat = "$indices `,` $updates attr-dict `:` type($indices) `,` type($updates) `->` type($result)";
+  let hasVerifier = 1;
+}

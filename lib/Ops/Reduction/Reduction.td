@@ -1,0 +1,23 @@
+include "para/IR/ParaOps.td"
+
+def Para_ReduceOp : Para_CoreOp<"reduce", [DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents", "getCombiner"]>,
+                                           DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>]> {
+  let summary = "Combines the elements along dimensions, which disappear";
+  let arguments = (ins Para_ReductionKindAttr:$kind, Para_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Para_Tensor:$result);
+  let assemblyFormat = "$kind $input $dims attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>]> {
+  let summary = "How many elements of the input lie along dimensions, as a scalar of its element type";
+  let description = [{
+    The divisor of a mean. It is an op rather than a constant since a mean over the batch inside of a model with batch
+    statistics counts the elements of a microbatch, while the mean of the loss counts the whole batch; `para-resolve-extents`
+    decides which and replaces it.
+  }];
+  let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Para_Tensor:$result);
+  let assemblyFormat = "$input $dims attr-dict `:` type($input) `->` type($result)";
+}
