@@ -16,4 +16,10 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace para {
+#define PARA_OP_FAMILY(Name) void register##Name##Ops(ParaDialect &);
+#include "para/IR/OpFamilies.def"
+#undef PARA_OP_FAMILY
+} // namespace para
+
 #endif

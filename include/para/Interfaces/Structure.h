@@ -24,6 +24,8 @@ struct Factor {
   int64_t size;
   FactorKind kind;
   ReductionKind reduction = ReductionKind::Sum;
+  /// Whether padding of a shard would take part in the reduction and must be masked; false where indices never point there.
+  bool readsPadding = true;
 };
 
 /// Alone: op(x + y) = op(x) + op(y) with the other operands fixed (products). Joint: the sum passes if all Joint operands are
@@ -48,6 +50,9 @@ struct Structure {
   /// Dimension by dimension: `dims[i]` is the result dimension of operand dimension i. Sizes that differ make Whole factors.
   static Structure permuted(mlir::Operation *op, llvm::ArrayRef<int64_t> dims, Linearity linearity);
 };
+
+/// Sets the attributes `axes`, `size`, `unit` of ops which speak of global coordinates.
+void setShardDescription(mlir::Operation *local, mlir::ArrayAttr axes, int64_t size, int64_t unit);
 
 namespace detail {
 /// Product of the extents of all factors.

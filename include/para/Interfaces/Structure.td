@@ -16,6 +16,11 @@ def Para_Structure : OpInterface<"StructureOpInterface"> {
         ::mlir::OperationState state($_op->getLoc(), $_op->getName(), operands, types, $_op->getAttrs());
         return builder.create(state);
       }]>,
+    InterfaceMethod<[{
+        Told of `local`, just built, that factor `factor` is cut by `axes` from `size` elements in units of `unit`. An op
+        that speaks of global coordinates (iota, gather) notes it; others need not know.
+      }], "void", "describeShard",
+      (ins "::mlir::Operation *":$local, "unsigned":$factor, "::mlir::ArrayAttr":$axes, "int64_t":$size, "int64_t":$unit), "", [{}]>,
     InterfaceMethod<"Floating-point operations of one execution.", "double", "getFlops", (ins), "", [{
         return ::para::detail::getIterationPoints($_op);
       }]>,

@@ -10,7 +10,7 @@ def Para_AllReduceOp : Para_CollectiveOp<"all_reduce"> {
   let summary = "Combines values of the ranks along `axes`; all of them get the result. Several values are one message";
   let arguments = (ins Variadic<Para_Tensor>:$inputs, StrArrayAttr:$axes, Para_ReductionKindAttr:$kind);
   let results = (outs Variadic<Para_Tensor>:$outputs);
-  let assemblyFormat = "$kind $inputs $axes attr-dict `:` type($outputs)";
+  let assemblyFormat = "$kind $inputs $axes attr-dict `:` type($inputs) `->` type($outputs)";
 }
 def Para_AllGatherOp : Para_CollectiveOp<"all_gather"> {
   let summary = "Puts the shards of `dim` along one axis after one another";

@@ -8,13 +8,13 @@ def Para_SoftmaxOp : Para_CompositeOp<"softmax"> {
   let summary = "exp(x - max) / sum(exp(x - max)) along one dimension";
   let arguments = (ins Para_FloatTensor:$input, I64Attr:$dim);
   let results = (outs Para_FloatTensor:$result);
-  let assemblyFormat = "$input $dim attr-dict `:` type($result)";
+  let assemblyFormat = "$input $dim attr-dict `:` type($input) `->` type($result)";
 }
 def Para_LogSoftmaxOp : Para_CompositeOp<"log_softmax"> {
   let summary = "x - max - log(sum(exp(x - max))) along one dimension";
   let arguments = (ins Para_FloatTensor:$input, I64Attr:$dim);
   let results = (outs Para_FloatTensor:$result);
-  let assemblyFormat = "$input $dim attr-dict `:` type($result)";
+  let assemblyFormat = "$input $dim attr-dict `:` type($input) `->` type($result)";
 }
 def Para_NormalizeOp : Para_CompositeOp<"normalize"> {
   let summary = "(x - mean) / sqrt(variance + epsilon) over dimensions, with mean and (biased) variance as further results";

@@ -20,7 +20,7 @@ class Para_ElementwiseOp<string mnemonic, dag operands, string body, list<string
     # "\n  return " # body # ";\n}\n"
     # "::llvm::LogicalResult $cppClass::buildGradient(::mlir::OpBuilder &builder, ::mlir::ValueRange cotangents, ::llvm::MutableArrayRef<::mlir::Value> gradients) {\n"
     # "  [[maybe_unused]] ::para::TensorBuilder t(getLoc(), builder);\n"
-    # "  [[maybe_unused]] ::mlir::Value g = cotangents[0], r = getResult(), x = getOperand(0)" # !if(!gt(!size(operands), 1), ", y = getOperand(1)", "") # ";\n"
+    # "  [[maybe_unused]] ::mlir::Value g = cotangents[0], r = getResult(), x = getOperation()->getOperand(0)" # !if(!gt(!size(operands), 1), ", y = getOperation()->getOperand(1)", "") # ";\n"
     # !interleave(!foreach(i, !range(!size(gradients)), "  gradients[" # i # "] = " # gradients[i] # ";\n"), "")
     # "  return ::mlir::success();\n}\n";
 }
@@ -45,15 +45,15 @@ def Para_NegOp : Para_UnaryOp<"neg", "scalar::neg(b, x)", ["t.neg(g)"]> {
 }
 def Para_AbsOp : Para_UnaryOp<"abs", "scalar::abs(b, x)", ["t.mul(g, t.sign(x))"]> { let summary = "Absolute value"; }
 def Para_SignOp : Para_UnaryOp<"sign", "scalar::sign(b, x)"> { let summary = "-1, 0 or 1"; }
-def Para_FloorOp : Para_UnaryOp<"floor", "b.create<::mlir::math::FloorOp>(x)"> { let summary = "Largest integer not above"; }
-def Para_ExpOp : Para_UnaryOp<"exp", "b.create<::mlir::math::ExpOp>(x)", ["t.mul(g, r)"]> { let summary = "Exponential"; }
-def Para_LogOp : Para_UnaryOp<"log", "b.create<::mlir::math::LogOp>(x)", ["t.div(g, x)"]> { let summary = "Natural logarithm"; }
-def Para_SqrtOp : Para_UnaryOp<"sqrt", "b.create<::mlir::math::SqrtOp>(x)", ["t.div(t.mul(g, t.like(x, 0.5)), r)"]> { let summary = "Square root"; }
-def Para_TanhOp : Para_UnaryOp<"tanh", "b.create<::mlir::math::TanhOp>(x)", ["t.mul(g, t.sub(t.like(x, 1.0), t.mul(r, r)))"]> { let summary = "Hyperbolic tangent"; }
-def Para_ErfOp : Para_UnaryOp<"erf", "b.create<::mlir::math::ErfOp>(x)",
+def Para_FloorOp : Para_UnaryOp<"floor", "::mlir::math::FloorOp::create(b, x)"> { let summary = "Largest integer not above"; }
+def Para_ExpOp : Para_UnaryOp<"exp", "::mlir::math::ExpOp::create(b, x)", ["t.mul(g, r)"]> { let summary = "Exponential"; }
+def Para_LogOp : Para_UnaryOp<"log", "::mlir::math::LogOp::create(b, x)", ["t.div(g, x)"]> { let summary = "Natural logarithm"; }
+def Para_SqrtOp : Para_UnaryOp<"sqrt", "::mlir::math::SqrtOp::create(b, x)", ["t.div(t.mul(g, t.like(x, 0.5)), r)"]> { let summary = "Square root"; }
+def Para_TanhOp : Para_UnaryOp<"tanh", "::mlir::math::TanhOp::create(b, x)", ["t.mul(g, t.sub(t.like(x, 1.0), t.mul(r, r)))"]> { let summary = "Hyperbolic tangent"; }
+def Para_ErfOp : Para_UnaryOp<"erf", "::mlir::math::ErfOp::create(b, x)",
     ["t.mul(t.mul(g, t.like(x, 1.1283791670955126)), t.exp(t.neg(t.mul(x, x))))"]> { let summary = "Error function"; }
-def Para_SinOp : Para_UnaryOp<"sin", "b.create<::mlir::math::SinOp>(x)", ["t.mul(g, t.cos(x))"]> { let summary = "Sine"; }
-def Para_CosOp : Para_UnaryOp<"cos", "b.create<::mlir::math::CosOp>(x)", ["t.neg(t.mul(g, t.sin(x)))"]> { let summary = "Cosine"; }
+def Para_SinOp : Para_UnaryOp<"sin", "::mlir::math::SinOp::create(b, x)", ["t.mul(g, t.cos(x))"]> { let summary = "Sine"; }
+def Para_CosOp : Para_UnaryOp<"cos", "::mlir::math::CosOp::create(b, x)", ["t.neg(t.mul(g, t.sin(x)))"]> { let summary = "Cosine"; }
 def Para_SigmoidOp : Para_UnaryOp<"sigmoid", "scalar::sigmoid(b, x)", ["t.mul(g, t.mul(r, t.sub(t.like(x, 1.0), r)))"]> { let summary = "1 / (1 + exp(-x))"; }
 def Para_ReluOp : Para_UnaryOp<"relu", "scalar::max(b, x, emitter.constant(getType().getElementType(), 0.0))",
     ["t.select(t.compare(Comparison::Greater, r, t.like(r, 0.0)), g, t.like(g, 0.0))"]> { let summary = "The larger of each element and zero"; }
@@ -80,7 +80,7 @@ def Para_MaxOp : Para_BinaryOp<"max", "scalar::max(b, x, y)",
 def Para_MinOp : Para_BinaryOp<"min", "scalar::min(b, x, y)",
     ["t.select(t.compare(Comparison::LessEqual, x, y), g, t.like(g, 0.0))",
      "t.select(t.compare(Comparison::LessEqual, x, y), t.like(g, 0.0), g)"]> { let summary = "The smaller; of bools: and"; }
-def Para_PowOp : Para_BinaryOp<"pow", "b.create<::mlir::math::PowFOp>(x, y)",
+def Para_PowOp : Para_BinaryOp<"pow", "::mlir::math::PowFOp::create(b, x, y)",
     ["t.powGradientBase(g, x, y)", "t.powGradientExponent(g, r, x, y)"]> {
   let summary = "x to the power y";
 }
@@ -94,7 +94,7 @@ def Para_CompareOp : Para_ElementwiseOp<"compare", (ins Para_ComparisonAttr:$pre
 }
 
 def Para_SelectOp : Para_ElementwiseOp<"select", (ins Para_BoolTensor:$condition, Para_Tensor:$then, Para_Tensor:$otherwise),
-    "b.create<::mlir::arith::SelectOp>(x, y, z)",
+    "::mlir::arith::SelectOp::create(b, x, y, z)",
     ["nullptr", "t.select(x, g, t.like(g, 0.0))", "t.select(x, t.like(g, 0.0), g)"],
     [AllTypesMatch<["then", "otherwise", "result"]>]> {
   let summary = "`then` where the condition holds, else `otherwise`";

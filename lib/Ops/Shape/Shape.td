@@ -16,7 +16,7 @@ def Para_ConstantOp : Para_CoreOp<"constant", [ConstantLike, AllTypesMatch<["val
 }
 
 def Para_IotaOp : Para_CoreOp<"iota", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>,
-                                       DeclareOpInterfaceMethods<Para_Structure, ["buildLocal"]>]> {
+                                       DeclareOpInterfaceMethods<Para_Structure, ["buildLocal", "describeShard"]>]> {
   let summary = "Each element is its own global coordinate along one dimension";
   let description = [{
     On a shard the coordinates go on counting from where the shard begins: `axes` cut the dimension of `size` elements in
@@ -65,8 +65,8 @@ def Para_PadOp : Para_ShapeOp<"pad"> {
     Element i of the result along a dimension is element (i - low) / interior of the input where that is whole and inside, else `value`.
     Negative `low` cuts. `interior` of 1 means no gaps.
   }];
-  let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$interior, TypedAttrInterface:$value);
-  let assemblyFormat = "$input $low $interior $value attr-dict `:` type($input) `->` type($result)";
+  let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$interior, AnyAttr:$value);
+  let assemblyFormat = "$input $low $interior `with` `(` $value `)` attr-dict `:` type($input) `->` type($result)";
 }
 
 def Para_ConcatOp : Para_ShapeOp<"concat"> {

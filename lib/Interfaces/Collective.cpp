@@ -1,0 +1,3 @@
+#include "para/Interfaces/Collective.h"
+
+#include "para/Interfaces/Collective.cpp.inc"

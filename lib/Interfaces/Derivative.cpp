@@ -1,0 +1,3 @@
+#include "para/Interfaces/Derivative.h"
+
+#include "para/Interfaces/Derivative.cpp.inc"

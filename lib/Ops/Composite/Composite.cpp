@@ -1,0 +1,158 @@
+#include "Composite/Composite.h"
+
+using namespace mlir;
+using namespace para;
+
+#define GET_OP_CLASSES
+#include "Composite/Composite.cpp.inc"
+
+namespace {
+/// All dimensions but `dim`.
+SmallVector<int64_t> without(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> kept;
+  for (int64_t i = 0; i < rank; ++i)
+    if (!llvm::is_contained(dims, i))
+      kept.push_back(i);
+  return kept;
+}
+
+/// The value of a reduction along `dims`, repeated over them again.
+struct RowBuilder : TensorBuilder {
+  RowBuilder(Location loc, OpBuilder &builder, Value like, ArrayRef<int64_t> dims)
+      : TensorBuilder(loc, builder), like(like), dims(dims), kept(without(rank(like), dims)) {}
+
+  Value spread(Value row) { return broadcast(row, shape(like), kept); }
+  Value sum(Value x) { return spread(reduceSum(x, dims)); }
+  Value mean(Value x) { return spread(reduceMean(x, dims)); }
+  Value shifted() { return sub(like, spread(reduce(ReductionKind::Max, like, dims))); }
+
+  Value like;
+  SmallVector<int64_t> dims, kept;
+};
+
+/// Rows are independent, what a row is made of stays whole. Composites are gone before anything is cut.
+Structure rowwise(Operation *op, ArrayRef<int64_t> dims) {
+  Structure structure = Structure::elementwise(op);
+  for (int64_t dim : dims)
+    for (int factor : structure.results[0][dim])
+      structure.factors[factor].kind = FactorKind::Whole;
+  return structure;
+}
+} // namespace
+
+Structure SoftmaxOp::getStructure() { return rowwise(*this, {int64_t(getDim())}); }
+
+SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
+  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
+  Value e = t.exp(t.shifted());
+  return {t.div(e, t.sum(e))};
+}
+
+LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
+  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
+  gradients[0] = t.mul(getResult(), t.sub(cotangents[0], t.sum(t.mul(cotangents[0], getResult()))));
+  return success();
+}
+
+Structure LogSoftmaxOp::getStructure() { return rowwise(*this, {int64_t(getDim())}); }
+
+SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &builder) {
+  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
+  Value shifted = t.shifted();
+  return {t.sub(shifted, t.spread(t.log(t.reduceSum(t.exp(shifted), t.dims))))};
+}
+
+LogicalResult LogSoftmaxOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
+  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
+  gradients[0] = t.sub(cotangents[0], t.mul(t.exp(getResult()), t.sum(cotangents[0])));
+  return success();
+}
+
+Structure NormalizeOp::getStructure() {
+  Structure structure = rowwise(*this, getDims());
+  for (auto [number, result] : llvm::enumerate(getResults()))
+    if (number > 0)
+      for (int64_t dim : getDims())
+        structure.results[number][dim].clear();
+  return structure;
+}
+
+static Value inverseDeviation(TensorBuilder &t, Value variance, double epsilon) {
+  return t.div(t.like(variance, 1.0), t.sqrt(t.add(variance, t.like(variance, epsilon))));
+}
+
+SmallVector<Value> NormalizeOp::decompose(OpBuilder &builder) {
+  TensorBuilder t(getLoc(), builder);
+  auto shape = getInput().getType().getShape();
+  Value mean = t.reduceMean(getInput(), getDims(), /*keepDims=*/true);
+  Value centered = t.sub(getInput(), t.broadcastTo(mean, shape));
+  Value variance = t.reduceMean(t.mul(centered, centered), getDims(), /*keepDims=*/true);
+  Value scale = inverseDeviation(t, variance, getEpsilon().convertToDouble());
+  return {t.mul(centered, t.broadcastTo(scale, shape)), mean, variance};
+}
+
+// dx = (g - mean(g) - y mean(g y)) / sqrt(variance + epsilon)
+LogicalResult NormalizeOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
+  if (!cotangents[0])
+    return success();
+  RowBuilder t(getLoc(), builder, getInput(), getDims());
+  Value g = cotangents[0], y = getResult();
+  Value scale = t.broadcastTo(inverseDeviation(t, getVariance(), getEpsilon().convertToDouble()), getInput().getType().getShape());
+  gradients[0] = t.mul(t.sub(t.sub(g, t.mean(g)), t.mul(y, t.mean(t.mul(g, y)))), scale);
+  return success();
+}
+
+Structure CrossEntropyOp::getStructure() {
+  Structure structure;
+  ValueFactors scores, rows;
+  for (int64_t size : getLabels().getType().getShape())
+    rows.push_back(size == 1 ? DimFactors() : DimFactors{structure.addFactor(size)});
+  scores = rows;
+  scores.push_back({structure.addFactor(getScores().getType().getShape().back(), FactorKind::Whole)});
+  structure.operands = {scores, rows};
+  structure.results = {rows};
+  structure.linearity = {Linearity::None, Linearity::None};
+  return structure;
+}
+
+namespace {
+/// What the loss and its gradient share.
+struct LabelBuilder : RowBuilder {
+  LabelBuilder(CrossEntropyOp op, OpBuilder &builder)
+      : RowBuilder(op.getLoc(), builder, op.getScores(), {op.getScores().getType().getRank() - 1}), labels(op.getLabels()) {
+    auto labelType = type(labels);
+    auto places = iota(RankedTensorType::get(shape(like), labelType.getElementType()), dims[0]);
+    chosen = compare(Comparison::Equal, places, spread(labels));
+    valid = mul(compare(Comparison::GreaterEqual, labels, TensorBuilder::like(labels, 0)),
+                compare(Comparison::Less, labels, TensorBuilder::like(labels, shape(like).back())));
+  }
+  Value labels, chosen, valid;
+};
+} // namespace
+
+SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
+  LabelBuilder t(*this, builder);
+  Value shifted = t.shifted();
+  Value logSum = t.log(t.reduceSum(t.exp(shifted), t.dims));
+  Value picked = t.reduceSum(t.select(t.chosen, shifted, t.TensorBuilder::like(shifted, 0.0)), t.dims);
+  Value loss = t.sub(logSum, picked);
+  return {t.select(t.valid, loss, t.TensorBuilder::like(loss, 0.0))};
+}
+
+// (softmax - one hot) times the row's cotangent
+LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
+  LabelBuilder t(*this, builder);
+  Value e = t.exp(t.shifted());
+  Value probability = t.div(e, t.sum(e));
+  Value hit = t.cast(t.chosen, t.type(t.like).getElementType());
+  Value g = t.select(t.valid, cotangents[0], t.TensorBuilder::like(cotangents[0], 0.0));
+  gradients[0] = t.mul(t.sub(probability, hit), t.spread(g));
+  return success();
+}
+
+void para::registerCompositeOps(ParaDialect &dialect) {
+  dialect.addFamily<
+#define GET_OP_LIST
+#include "Composite/Composite.cpp.inc"
+      >();
+}
