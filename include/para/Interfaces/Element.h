@@ -41,12 +41,33 @@ public:
   virtual mlir::Value shardBegin(llvm::ArrayRef<llvm::StringRef> axes, int64_t size, int64_t unit) = 0;
   /// How many elements of this rank's shard are valid, as i64.
   virtual mlir::Value shardValid(llvm::ArrayRef<llvm::StringRef> axes, int64_t size, int64_t unit) = 0;
+  /// `make()` where `condition` holds, else `otherwise`. Operands that `make` pulls are not read where it does not hold, so
+  /// their coordinates may lie outside there.
+  virtual mlir::Value guarded(mlir::Value condition, llvm::function_ref<mlir::Value()> make, mlir::Value otherwise) = 0;
+  /// Element number `linear` of a constant that is no splat.
+  virtual mlir::Value table(mlir::DenseElementsAttr values, const Coordinate &linear) = 0;
   /// Scalar type or vector of lanes.
   virtual mlir::Type elementType(mlir::Type scalar) = 0;
   /// A constant element.
   mlir::Value constant(mlir::Type scalar, double value);
   mlir::Value constantInteger(mlir::Type scalar, int64_t value);
 };
+
+/// Arithmetic on coordinates.
+namespace coordinates {
+/// The row-major number of the element at `index` in `shape`.
+Coordinate linearize(ElementEmitter &emitter, llvm::ArrayRef<Coordinate> index, llvm::ArrayRef<int64_t> shape);
+/// The inverse.
+llvm::SmallVector<Coordinate> delinearize(ElementEmitter &emitter, const Coordinate &linear, llvm::ArrayRef<int64_t> shape);
+/// a * x + b.
+Coordinate scaled(ElementEmitter &emitter, const Coordinate &x, int64_t a, int64_t b = 0);
+Coordinate sum(ElementEmitter &emitter, const Coordinate &x, const Coordinate &y);
+/// Quotient and rest of x >= 0 by c.
+Coordinate quotient(ElementEmitter &emitter, const Coordinate &x, int64_t c);
+Coordinate rest(ElementEmitter &emitter, const Coordinate &x, int64_t c);
+/// 0 <= x < size as an i1 element.
+mlir::Value inside(ElementEmitter &emitter, const Coordinate &x, int64_t size);
+} // namespace coordinates
 
 /// Arithmetic on elements, integer or floating, one or many lanes. Transcendental functions become `math` ops which
 /// the lower stage expands.

@@ -1,10 +1,12 @@
 include "para/IR/ParaOps.td"
+include "para/Interfaces/Library.td"
 include "para/Interfaces/Collective.td"
 
 // What partitioning adds. Local shapes; an axis is a name of the mesh. All have an effect, so that no pass can drop, merge or
 // reorder them: the members of a communicator must issue the same sequence.
 class Para_CollectiveOp<string mnemonic, list<Trait> traits = []> : Para_Op<mnemonic, [
-    MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Para_Collective>] # traits>;
+    MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Para_Collective>,
+    DeclareOpInterfaceMethods<Para_Library>] # traits>;
 
 def Para_AllReduceOp : Para_CollectiveOp<"all_reduce"> {
   let summary = "Combines values of the ranks along `axes`; all of them get the result. Several values are one message";
@@ -60,7 +62,8 @@ def Para_MaskOp : Para_Op<"mask", [Pure, SameOperandsAndResultType, DeclareOpInt
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$kind $input $dim $axes $size $unit attr-dict `:` type($result)";
 }
-def Para_AccumulateOp : Para_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, SameOperandsAndResultType]> {
+def Para_AccumulateOp : Para_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, SameOperandsAndResultType,
+                                            DeclareOpInterfaceMethods<Para_Library>]> {
   let summary = "Sum over the microbatches of a value that each of them makes; the result is there once all are done";
   let arguments = (ins Para_Tensor:$input);
   let results = (outs Para_Tensor:$result);

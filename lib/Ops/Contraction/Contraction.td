@@ -1,7 +1,8 @@
 include "para/IR/ParaOps.td"
+include "para/Interfaces/Library.td"
 
 def Para_DotOp : Para_CoreOp<"dot", [DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents"]>,
-    DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, DeclareOpInterfaceMethods<Para_Structure, ["getFlops"]>]> {
+    DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, DeclareOpInterfaceMethods<Para_Structure, ["getFlops"]>, DeclareOpInterfaceMethods<Para_Library>]> {
   let summary = "Sum of products over contracted dimensions, pair by pair in batch dimensions";
   let description = [{
     Result dimensions: the batch dimensions in the order given, the free ones of lhs in order, those of rhs in order.

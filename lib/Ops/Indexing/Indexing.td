@@ -1,4 +1,5 @@
 include "para/IR/ParaOps.td"
+include "para/Interfaces/Library.td"
 
 def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
     DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>]> {
@@ -16,7 +17,7 @@ def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Elemen
 }
 
 def Para_ScatterAddOp : Para_CoreOp<"scatter_add", [DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
-                                                    DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents"]>,
+                                                    DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents"]>, DeclareOpInterfaceMethods<Para_Library>,
     DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>]> {
   let summary = "Row r of the result is the sum of the updates whose index is r; the transpose of a gather along dimension 0";
   let description = [{

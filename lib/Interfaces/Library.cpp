@@ -1,0 +1,4 @@
+//===- Library.cpp --------------------------------------------------------===//
+#include "para/Interfaces/Library.h"
+
+#include "para/Interfaces/Library.cpp.inc"
