@@ -38,7 +38,7 @@ ShardingAttr ShardingAttr::getReplicated(MLIRContext *ctx, int64_t rank) {
   auto empty = ArrayAttr::get(ctx, {});
   SmallVector<Attribute> dims(rank, empty);
   SmallVector<int64_t> units(rank, 1);
-  return get(ctx, ArrayAttr::get(ctx, dims), DenseI64ArrayAttr::get(ctx, units), empty, ReductionKind::Sum);
+  return get(ctx, ArrayAttr::get(ctx, dims), DenseI64ArrayAttr::get(ctx, units), DenseI64ArrayAttr::get(ctx, units), empty, ReductionKind::Sum);
 }
 
 static SmallVector<StringRef> namesOf(ArrayAttr axes) {
@@ -55,11 +55,15 @@ bool ShardingAttr::isReplicated() const {
 // <[["data"], []], units = [1, 1], partial = ["tensor"] sum>; units and partial only where they say something.
 void ShardingAttr::print(AsmPrinter &printer) const {
   printer << "<" << getDims();
-  if (llvm::any_of(getUnits().asArrayRef(), [](int64_t unit) { return unit != 1; })) {
-    printer << ", units = [";
-    llvm::interleaveComma(getUnits().asArrayRef(), printer);
+  auto printNumbers = [&](StringRef name, ArrayRef<int64_t> numbers) {
+    if (llvm::all_of(numbers, [](int64_t number) { return number == 1; }))
+      return;
+    printer << ", " << name << " = [";
+    llvm::interleaveComma(numbers, printer);
     printer << "]";
-  }
+  };
+  printNumbers("units", getUnits());
+  printNumbers("blocks", getBlocks());
   if (!getPartial().empty())
     printer << ", partial = " << getPartial() << " " << stringifyReductionKind(getReduction());
   printer << ">";
@@ -67,7 +71,7 @@ void ShardingAttr::print(AsmPrinter &printer) const {
 
 Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   ArrayAttr dims, partial = ArrayAttr::get(parser.getContext(), {});
-  SmallVector<int64_t> units;
+  SmallVector<int64_t> units, blocks;
   ReductionKind reduction = ReductionKind::Sum;
   SMLoc loc = parser.getCurrentLocation();
   auto isNames = [](Attribute list) {
@@ -77,8 +81,9 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess() || parser.parseAttribute(dims))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
-    if (succeeded(parser.parseOptionalKeyword("units"))) {
-      auto element = [&] { return parser.parseInteger(units.emplace_back()); };
+    bool isUnits = succeeded(parser.parseOptionalKeyword("units"));
+    if (isUnits || succeeded(parser.parseOptionalKeyword("blocks"))) {
+      auto element = [&] { return parser.parseInteger((isUnits ? units : blocks).emplace_back()); };
       if (parser.parseEqual() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, element))
         return {};
       continue;
@@ -96,12 +101,17 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   }
   if (units.empty())
     units.assign(dims.size(), 1);
-  if (!llvm::all_of(dims, isNames) || !isNames(partial) || units.size() != dims.size() ||
-      llvm::any_of(units, [](int64_t unit) { return unit < 1; })) {
+  if (blocks.empty())
+    blocks.assign(dims.size(), 1);
+  auto positive = [&](ArrayRef<int64_t> numbers) {
+    return numbers.size() == dims.size() && llvm::all_of(numbers, [](int64_t number) { return number > 0; });
+  };
+  if (!llvm::all_of(dims, isNames) || !isNames(partial) || !positive(units) || !positive(blocks)) {
     parser.emitError(loc, "a sharding is a list of axis names and a positive unit for each dimension, and a list of partial axes");
     return {};
   }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), dims, DenseI64ArrayAttr::get(parser.getContext(), units), partial, reduction);
+  return get(parser.getContext(), dims, DenseI64ArrayAttr::get(parser.getContext(), units),
+             DenseI64ArrayAttr::get(parser.getContext(), blocks), partial, reduction);
 }

@@ -12,7 +12,7 @@ int Structure::addFactor(int64_t size, FactorKind kind, ReductionKind reduction)
 
 static ArrayRef<int64_t> shapeOf(Type type) { return cast<RankedTensorType>(type).getShape(); }
 
-Structure Structure::elementwise(Operation *op, Linearity linearity) {
+Structure Structure::elementwise(Operation *op, ArrayRef<Linearity> linearity) {
   Structure structure;
   ValueFactors all;
   for (int64_t size : shapeOf(op->getResult(0).getType())) {
@@ -21,10 +21,10 @@ Structure Structure::elementwise(Operation *op, Linearity linearity) {
       factors.push_back(structure.addFactor(size));
     all.push_back(factors);
   }
-  for (Type type : op->getOperandTypes())
-    structure.operands.push_back(shapeOf(type).empty() ? ValueFactors() : all);
+  structure.operands.append(op->getNumOperands(), all);
   structure.results.append(op->getNumResults(), all);
-  structure.linearity.append(op->getNumOperands(), linearity);
+  structure.linearity.assign(linearity.begin(), linearity.end());
+  structure.linearity.resize(op->getNumOperands(), Linearity::None);
   return structure;
 }
 

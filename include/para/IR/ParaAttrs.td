@@ -50,9 +50,12 @@ def Para_ShardingAttr : AttrDef<ParaDialect, "Sharding"> {
     For each dimension the ordered list of axes which cut it, and the axes over which the ranks hold partial values that
     are yet to be combined. An axis of size n cuts a range of g units into pieces of ceil(g / n) units, and the next axis cuts
     such a piece; `units` gives the unit of each dimension in elements (a dimension that was made from [heads, width] and is
-    cut between heads has unit `width`). The last pieces may be short; the local tensor has the padded size.
+    cut between heads has unit `width`), and `blocks` says into how many equal blocks the dimension falls which are cut each by
+    itself (a fused [3, heads, width] that is cut between heads has 3 blocks). The last pieces may be short; the local tensor has
+    the padded size.
   }];
-  let parameters = (ins "::mlir::ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$units, "::mlir::ArrayAttr":$partial,
+  let parameters = (ins "::mlir::ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$units, "::mlir::DenseI64ArrayAttr":$blocks,
+                        "::mlir::ArrayAttr":$partial,
                         DefaultValuedParameter<"::para::ReductionKind", "::para::ReductionKind::Sum">:$reduction);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{

@@ -45,8 +45,8 @@ struct Structure {
 
   int addFactor(int64_t size, FactorKind kind = FactorKind::Parallel, ReductionKind reduction = ReductionKind::Sum);
 
-  /// Every operand and result has the shape of the first result; operands of lower rank are scalars.
-  static Structure elementwise(mlir::Operation *op, Linearity linearity = Linearity::None);
+  /// Every operand and result has the shape of the first result. `linearity` has an entry an operand, or is empty for none.
+  static Structure elementwise(mlir::Operation *op, llvm::ArrayRef<Linearity> linearity = {});
   /// Dimension by dimension: `dims[i]` is the result dimension of operand dimension i. Sizes that differ make Whole factors.
   static Structure permuted(mlir::Operation *op, llvm::ArrayRef<int64_t> dims, Linearity linearity);
 };

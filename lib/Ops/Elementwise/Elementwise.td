@@ -8,13 +8,13 @@ class Para_ElementwiseOp<string mnemonic, dag operands, string body, list<string
     : Para_CoreOp<mnemonic, [Elementwise, DeclareOpInterfaceMethods<Para_Element>,
                              DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>] # traits> {
   let arguments = operands;
-  code linearity = "None";
+  code linearity = "";
   code bodyCode = body;
   list<string> gradientCode = gradients;
   code declareX = "[[maybe_unused]] ::mlir::Value x = emitter.operand(0, index);";
   code declareY = "";
   code declareZ = "";
-  let extraClassDefinition = "::para::Structure $cppClass::getStructure() { return ::para::Structure::elementwise(*this, ::para::Linearity::" # linearity # "); }\n"
+  let extraClassDefinition = "::para::Structure $cppClass::getStructure() { return ::para::Structure::elementwise(*this, {" # linearity # "}); }\n"
     # "::mlir::Value $cppClass::emitElement(::para::ElementEmitter &emitter, unsigned, ::llvm::ArrayRef<::para::Coordinate> index) {\n"
     # "  [[maybe_unused]] auto &b = emitter.b;\n" # declareX # declareY # declareZ
     # "\n  return " # body # ";\n}\n"
@@ -41,7 +41,7 @@ class Para_BinaryOp<string mnemonic, string body, list<string> gradients = [], l
 
 def Para_NegOp : Para_UnaryOp<"neg", "scalar::neg(b, x)", ["t.neg(g)"]> {
   let summary = "Negation";
-  let linearity = "Joint";
+  let linearity = "::para::Linearity::Joint";
 }
 def Para_AbsOp : Para_UnaryOp<"abs", "scalar::abs(b, x)", ["t.mul(g, t.sign(x))"]> { let summary = "Absolute value"; }
 def Para_SignOp : Para_UnaryOp<"sign", "scalar::sign(b, x)"> { let summary = "-1, 0 or 1"; }
@@ -61,17 +61,18 @@ def Para_NotOp : Para_UnaryOp<"not", "scalar::logicalNot(b, x)"> { let summary =
 
 def Para_AddOp : Para_BinaryOp<"add", "scalar::add(b, x, y)", ["g", "g"], [Commutative]> {
   let summary = "Sum";
-  let linearity = "Joint";
+  let linearity = "::para::Linearity::Joint, ::para::Linearity::Joint";
 }
 def Para_SubOp : Para_BinaryOp<"sub", "scalar::sub(b, x, y)", ["g", "t.neg(g)"]> {
   let summary = "Difference";
-  let linearity = "Joint";
+  let linearity = "::para::Linearity::Joint, ::para::Linearity::Joint";
 }
 def Para_MulOp : Para_BinaryOp<"mul", "scalar::mul(b, x, y)", ["t.mul(g, y)", "t.mul(g, x)"], [Commutative]> {
   let summary = "Product; of bools: and";
-  let linearity = "Alone";
+  let linearity = "::para::Linearity::Alone, ::para::Linearity::Alone";
 }
 def Para_DivOp : Para_BinaryOp<"div", "scalar::div(b, x, y)", ["t.div(g, y)", "t.neg(t.div(t.mul(g, r), y))"]> {
+  let linearity = "::para::Linearity::Alone, ::para::Linearity::None";
   let summary = "Quotient; of integers: towards zero";
 }
 def Para_MaxOp : Para_BinaryOp<"max", "scalar::max(b, x, y)",
@@ -98,6 +99,7 @@ def Para_SelectOp : Para_ElementwiseOp<"select", (ins Para_BoolTensor:$condition
     ["nullptr", "t.select(x, g, t.like(g, 0.0))", "t.select(x, t.like(g, 0.0), g)"],
     [AllTypesMatch<["then", "otherwise", "result"]>]> {
   let summary = "`then` where the condition holds, else `otherwise`";
+  let linearity = "::para::Linearity::None, ::para::Linearity::Joint, ::para::Linearity::Joint";
   let results = (outs Para_Tensor:$result);
   let declareY = "[[maybe_unused]] ::mlir::Value y = emitter.operand(1, index);";
   let declareZ = "[[maybe_unused]] ::mlir::Value z = emitter.operand(2, index);";
@@ -119,6 +121,8 @@ def Para_AddNOp : Para_CoreOp<"add_n", [Elementwise, SameOperandsAndResultType, 
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$inputs attr-dict `:` type($result)";
   let extraClassDefinition = [{
-    ::para::Structure $cppClass::getStructure() { return ::para::Structure::elementwise(*this, ::para::Linearity::Joint); }
+    ::para::Structure $cppClass::getStructure() { 
+      return ::para::Structure::elementwise(*this, ::llvm::SmallVector<::para::Linearity>(getNumOperands(), ::para::Linearity::Joint));
+    }
   }];
 }

@@ -59,7 +59,7 @@ def Para_SliceOp : Para_ShapeOp<"slice", [DeclareOpInterfaceMethods<Para_Structu
   let assemblyFormat = "$input $offsets $strides attr-dict `:` type($input) `->` type($result)";
 }
 
-def Para_PadOp : Para_ShapeOp<"pad"> {
+def Para_PadOp : Para_ShapeOp<"pad", [DeclareOpInterfaceMethods<Para_Structure, ["buildLocal"]>]> {
   let summary = "Surrounds the input with a value: `low[i]` elements before dimension i; the result's size tells those after";
   let description = [{
     Element i of the result along a dimension is element (i - low) / interior of the input where that is whole and inside, else `value`.

@@ -84,16 +84,53 @@ Structure TransposeOp::getStructure() {
 
 Structure BroadcastOp::getStructure() { return Structure::permuted(*this, getDims(), Linearity::Joint); }
 
+namespace {
+/// A larger dimension that consists of blocks of the smaller one's size, of which one is taken (slice) or filled (pad): the
+/// choice of the block stays whole, what is inside can be cut. Empty where the block does not lie on a multiple of its size.
+bool isBlock(int64_t large, int64_t small, int64_t offset) { return small > 1 && large % small == 0 && offset % small == 0; }
+
+/// Structure of slice and pad, `large` being the value that holds more.
+Structure blockwise(ArrayRef<int64_t> large, ArrayRef<int64_t> small, ArrayRef<int64_t> offsets, ArrayRef<int64_t> steps,
+                    ValueFactors &largeFactors, ValueFactors &smallFactors) {
+  Structure structure;
+  for (auto [l, s, offset, step] : llvm::zip(large, small, offsets, steps)) {
+    DimFactors outer, inner;
+    if (l == s && offset == 0 && step == 1) {
+      if (l != 1)
+        outer = inner = {structure.addFactor(l)};
+    } else if (step == 1 && offset >= 0 && isBlock(l, s, offset)) {
+      inner = {structure.addFactor(s)};
+      outer = {structure.addFactor(l / s, FactorKind::Whole), inner[0]};
+    } else {
+      if (l != 1)
+        outer = {structure.addFactor(l, FactorKind::Whole)};
+      if (s != 1)
+        inner = {structure.addFactor(s, FactorKind::Whole)};
+    }
+    largeFactors.push_back(outer);
+    smallFactors.push_back(inner);
+  }
+  return structure;
+}
+} // namespace
+
 Structure SliceOp::getStructure() {
-  Structure structure = Structure::permuted(*this, llvm::to_vector(llvm::seq<int64_t>(0, getType().getRank())), Linearity::Joint);
-  for (auto [dim, stride] : llvm::enumerate(getStrides()))
-    if (stride < 0 && !structure.results[0][dim].empty())
-      structure.factors[structure.results[0][dim][0]].kind = FactorKind::Whole;
+  ValueFactors operand, result;
+  Structure structure = blockwise(getInput().getType().getShape(), getType().getShape(), getOffsets(), getStrides(), operand, result);
+  structure.operands.push_back(operand);
+  structure.results.push_back(result);
+  structure.linearity.push_back(Linearity::Joint);
   return structure;
 }
 
+// On a shard a block is as long as the local result, and so are the offsets counted.
 Operation *SliceOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange types) {
-  return SliceOp::create(builder, getLoc(), types[0], operands[0], getOffsets(), getStrides());
+  SmallVector<int64_t> offsets(getOffsets());
+  auto local = cast<RankedTensorType>(types[0]).getShape();
+  for (auto [offset, from, to] : llvm::zip(offsets, getType().getShape(), local))
+    if (from != to)
+      offset = offset / from * to;
+  return SliceOp::create(builder, getLoc(), types[0], operands[0], offsets, getStrides());
 }
 
 Operation *IotaOp::buildLocal(OpBuilder &builder, ValueRange, TypeRange types) {
@@ -112,27 +149,47 @@ static bool isZero(TypedAttr value) {
 }
 
 Structure PadOp::getStructure() {
-  auto linearity = isZero(cast<TypedAttr>(getValue())) ? Linearity::Joint : Linearity::None;
-  Structure structure = Structure::permuted(*this, llvm::to_vector(llvm::seq<int64_t>(0, getType().getRank())), linearity);
-  for (auto [dim, low, step] : llvm::enumerate(getLow(), getInterior())) // a shift keeps the size but not the places
-    if ((low != 0 || step != 1) && !structure.results[0][dim].empty())
-      structure.factors[structure.results[0][dim][0]].kind = FactorKind::Whole;
+  ValueFactors operand, result;
+  Structure structure = blockwise(getType().getShape(), getInput().getType().getShape(), getLow(), getInterior(), result, operand);
+  structure.operands.push_back(operand);
+  structure.results.push_back(result);
+  structure.linearity.push_back(isZero(cast<TypedAttr>(getValue())) ? Linearity::Joint : Linearity::None);
   return structure;
 }
 
+Operation *PadOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange types) {
+  SmallVector<int64_t> low(getLow());
+  auto local = cast<RankedTensorType>(operands[0].getType()).getShape();
+  for (auto [offset, from, to] : llvm::zip(low, getInput().getType().getShape(), local))
+    if (from != to)
+      offset = offset / from * to;
+  return PadOp::create(builder, getLoc(), types[0], operands[0], low, getInterior(), getValue());
+}
+
+// Parts of one size are the blocks of the result: which block stays whole, the inside can be cut.
 Structure ConcatOp::getStructure() {
   Structure structure;
+  auto first = cast<RankedTensorType>(getInputs()[0].getType());
+  bool equal = llvm::all_of(getInputs().getTypes(), [&](Type type) { return type == first; });
   ValueFactors result;
+  int inner = -1;
   for (auto [dim, size] : llvm::enumerate(getType().getShape())) {
     DimFactors factors;
-    if (size != 1)
-      factors.push_back(structure.addFactor(size, dim == getDim() ? FactorKind::Whole : FactorKind::Parallel));
+    if (dim == getDim() && equal && first.getDimSize(dim) != 1) {
+      inner = structure.addFactor(first.getDimSize(dim));
+      factors = {structure.addFactor(getInputs().size(), FactorKind::Whole), inner};
+    } else if (size != 1) {
+      factors = {structure.addFactor(size, dim == getDim() ? FactorKind::Whole : FactorKind::Parallel)};
+    }
     result.push_back(factors);
   }
   for (Value input : getInputs()) {
     ValueFactors operand = result;
     int64_t size = cast<RankedTensorType>(input.getType()).getDimSize(getDim());
-    operand[getDim()] = size == 1 ? DimFactors() : DimFactors{structure.addFactor(size, FactorKind::Whole)};
+    if (inner >= 0)
+      operand[getDim()] = {inner};
+    else
+      operand[getDim()] = size == 1 ? DimFactors() : DimFactors{structure.addFactor(size, FactorKind::Whole)};
     structure.operands.push_back(operand);
     structure.linearity.push_back(Linearity::Joint);
   }
