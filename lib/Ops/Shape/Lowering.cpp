@@ -82,7 +82,7 @@ Value PadOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate>
   }
   if (!valid)
     return emitter.operand(0, at);
-  return emitter.guarded(valid, [&] { return emitter.operand(0, at); }, constantElement(emitter, getValue()));
+  return emitter.guarded(valid, [&] { return emitter.operand(0, at); }, constantElement(emitter, cast<TypedAttr>(getValue())));
 }
 
 Value ConcatOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate> index) {
