@@ -1,0 +1,58 @@
+#ifndef PARA_AUTODIFF_PASSES_TD
+#define PARA_AUTODIFF_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SelectParametersPass : Pass<"para-select-parameters", "::mlir::ModuleOp"> {
+  let summary = "Mark which parameters are trained";
+  let description = [{
+    Starts from what the importer marked `para.trainable`, then applies globs over parameter names: `trainable` leaves only what
+    it matches, `freeze` takes away. A glob that matches nothing is an error which lists the parameters.
+  }];
+  let options = [ListOption<"trainable", "trainable", "std::string", "globs of parameters to train">,
+                 ListOption<"freeze", "freeze", "std::string", "globs of parameters to leave as they are">];
+}
+
+def AttachLossPass : Pass<"para-attach-loss", "::mlir::ModuleOp"> {
+  let summary = "Make the loss the first result of @main and drop the other outputs";
+  let description = [{
+    `loss` names a scalar output, or a criterion over the only float output: `cross-entropy:labels=NAME,ignore=-100,smoothing=0`,
+    `bce:target=NAME`, `mse:target=NAME`, `l1:target=NAME`. Labels that are no input of the model become one. Empty: the only scalar float output.
+  }];
+  let options = [Option<"loss", "loss", "std::string", "", "the loss">];
+}
+
+def DifferentiatePass : Pass<"para-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Append the gradient of every trainable parameter to the results of @main";
+  let description = [{
+    Reverse mode over the ops in @main. Gradients are results of kind "gradient" which carry the parameter's name. Ops made here have
+    the location of the op they derive from, wrapped with the phase `backward`.
+  }];
+}
+
+def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {
+  let summary = "Turn gradients into updates of parameters and optimizer state";
+  let description = [{
+    Adds state arguments (kind "state"), scalar arguments for the optimizer's numbers (kind "hyper", f64), the gradient norm as
+    an output and the new values as results of kind "update".
+  }];
+  let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "NAME:key=value,...">,
+                 Option<"clipNorm", "clip-norm", "double", "0", "bound of the global norm; 0: none">,
+                 Option<"clipValue", "clip-value", "double", "0", "bound of each element; 0: none">,
+                 Option<"keepGradients", "keep-gradients", "bool", "false", "gradients stay results, for inspection">];
+}
+
+def DecomposePass : Pass<"para-decompose", "::mlir::ModuleOp"> {
+  let summary = "Replace composite ops by their formulas over the core set";
+}
+
+def TagPhasesPass : Pass<"para-tag-phases", "::mlir::ModuleOp"> {
+  let summary = "Write each op's phase onto it, from its location";
+}
+
+def VerifyAutodiffPass : Pass<"para-verify-autodiff", "::mlir::ModuleOp"> {
+  let summary = "Check what the autodiff stage promises";
+  let description = [{ No composite ops are left, every op has a phase, and every trainable parameter is updated once. }];
+}
+
+#endif

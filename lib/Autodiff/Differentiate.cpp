@@ -1,0 +1,111 @@
+#include "para/Autodiff/Passes.h"
+#include "para/IR/Program.h"
+#include "para/Interfaces/Derivative.h"
+#include "para/Ops/TensorBuilder.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace para {
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "para/Autodiff/Passes.h.inc"
+} // namespace para
+
+namespace {
+/// Reverse mode over one block. Only values that depend on a trainable parameter get a cotangent.
+class Reverse {
+public:
+  Reverse(func::FuncOp main, OpBuilder &builder) : main(main), builder(builder) {}
+
+  LogicalResult run(Value loss) {
+    markActive();
+    if (!active.contains(loss))
+      return emitError(loss.getLoc()) << "the loss does not depend on any trainable parameter";
+    builder.setInsertionPoint(main.getBody().front().getTerminator());
+    TensorBuilder seed(withPhase(loss.getLoc(), Phase::Backward), builder);
+    terms[loss].push_back(seed.like(loss, 1.0));
+    auto ops = llvm::map_to_vector(main.getBody().front().without_terminator(), [](Operation &op) { return &op; });
+    LogicalResult result = success();
+    for (Operation *op : llvm::reverse(ops))
+      if (failed(visit(op)))
+        result = failure(); // go on: all missing rules are reported at once
+    return result;
+  }
+
+  /// The cotangent of `value`: the sum of what its uses gave, or null.
+  Value getCotangent(Value value) {
+    auto it = terms.find(value);
+    if (it == terms.end())
+      return {};
+    if (it->second.size() > 1)
+      it->second = {TensorBuilder(withPhase(value.getLoc(), Phase::Backward), builder).addN(it->second)};
+    return it->second[0];
+  }
+
+private:
+  void markActive() {
+    for (BlockArgument argument : main.getArguments())
+      if (main.getArgAttr(argument.getArgNumber(), "para.trainable"))
+        active.insert(argument);
+    for (Operation &op : main.getBody().front())
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
+        for (Value result : op.getResults())
+          if (isa<FloatType>(cast<RankedTensorType>(result.getType()).getElementType()))
+            active.insert(result);
+  }
+
+  LogicalResult visit(Operation *op) {
+    auto cotangents = llvm::map_to_vector(op->getResults(), [&](Value result) { return getCotangent(result); });
+    if (llvm::none_of(cotangents, [](Value value) { return bool(value); }))
+      return success();
+    auto rule = dyn_cast<DerivativeOpInterface>(op);
+    if (!rule)
+      return op->emitOpError("has no derivative rule");
+    SmallVector<Value> gradients(op->getNumOperands());
+    // Ops of the rule carry the node's name and the phase: the rule takes its location from the op.
+    Location loc = op->getLoc();
+    op->setLoc(withPhase(loc, Phase::Backward));
+    LogicalResult result = rule.buildGradient(builder, cotangents, gradients);
+    op->setLoc(loc);
+    if (failed(result))
+      return failure();
+    for (auto [operand, gradient] : llvm::zip(op->getOperands(), gradients))
+      if (gradient && active.contains(operand))
+        terms[operand].push_back(gradient);
+    return success();
+  }
+
+  func::FuncOp main;
+  OpBuilder &builder;
+  llvm::DenseSet<Value> active;
+  llvm::DenseMap<Value, SmallVector<Value>> terms;
+};
+
+struct DifferentiatePass : para::impl::DifferentiatePassBase<DifferentiatePass> {
+  void runOnOperation() override {
+    auto found = getMain(getOperation());
+    if (failed(found))
+      return signalPassFailure();
+    func::FuncOp main = *found;
+    SmallVector<ProgramResult> results = getResults(main);
+    if (results.empty() || getResultKind(main, 0) != "output") {
+      main.emitError("has no loss as its first result");
+      return signalPassFailure();
+    }
+    OpBuilder builder(&getContext());
+    Reverse reverse(main, builder);
+    if (failed(reverse.run(results[0].value)))
+      return signalPassFailure();
+    for (BlockArgument argument : main.getArguments()) {
+      if (!main.getArgAttr(argument.getArgNumber(), "para.trainable"))
+        continue;
+      StringRef name = getArgName(main, argument.getArgNumber());
+      Value gradient = reverse.getCotangent(argument);
+      if (!gradient) // unused, or used where nothing depends on it: its gradient is zero, as in PyTorch it has none
+        continue;
+      results.push_back(makeResult(gradient, "gradient", name));
+    }
+    setResults(main, results);
+  }
+};
+} // namespace

@@ -1,0 +1,71 @@
+#include "para/Support/Spec.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace llvm;
+using namespace para;
+
+static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+Expected<Spec> Spec::parse(StringRef text) {
+  Spec spec;
+  auto [name, rest] = text.split(':');
+  spec.name = name.str();
+  SmallVector<StringRef> parts;
+  rest.split(parts, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    if (key.empty() || !part.contains('='))
+      return fail("'" + part + "' in '" + text + "' is not of the form key=value");
+    if (!spec.values.insert({key.str(), value.str()}).second)
+      return fail("'" + key + "' is given twice in '" + text + "'");
+  }
+  return spec;
+}
+
+Expected<double> Spec::getNumber(StringRef key, double otherwise) const {
+  auto it = values.find(key.str());
+  if (it == values.end())
+    return otherwise;
+  double number;
+  if (StringRef(it->second).getAsDouble(number))
+    return fail("'" + it->second + "' is not a number (" + name + ":" + key + ")");
+  return number;
+}
+
+std::string Spec::getText(StringRef key, StringRef otherwise) const {
+  auto it = values.find(key.str());
+  return it == values.end() ? otherwise.str() : it->second;
+}
+
+Expected<Patterns> Patterns::parse(StringRef text) {
+  Patterns patterns;
+  SmallVector<StringRef> parts;
+  text.split(parts, '|', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts) {
+    if (!part.consume_front("@")) {
+      patterns.texts.push_back(part.str());
+      continue;
+    }
+    auto file = MemoryBuffer::getFile(part);
+    if (!file)
+      return fail("cannot read the patterns of '" + part + "': " + file.getError().message());
+    SmallVector<StringRef> lines;
+    (*file)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+    for (StringRef line : lines)
+      if (!line.trim().empty())
+        patterns.texts.push_back(line.trim().str());
+  }
+  for (const std::string &glob : patterns.texts) {
+    auto compiled = GlobPattern::create(glob);
+    if (!compiled)
+      return compiled.takeError();
+    patterns.globs.push_back(std::move(*compiled));
+  }
+  return std::move(patterns);
+}
+
+bool Patterns::match(StringRef name) const {
+  return any_of(globs, [&](const GlobPattern &glob) { return glob.match(name); });
+}
