@@ -1,0 +1,178 @@
+//===- Checkpoint.cpp - Saving and restoring a run ----------------------------===//
+#include "Checkpoint.h"
+
+#include "Json.h"
+#include "Safetensors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace para::runtime {
+
+static Status makeDirectories(const std::string &path) {
+  for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+    std::string part = path.substr(0, at);
+    if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
+      return Status::error("cannot create the folder '" + part + "': " + std::strerror(errno));
+    if (at == std::string::npos)
+      return Status::success();
+  }
+}
+
+static void removeCheckpoint(const std::string &path) {
+  for (const char *file : {"/model.safetensors", "/optimizer.safetensors", "/state.json"})
+    unlink((path + file).c_str());
+  rmdir(path.c_str());
+}
+
+static void syncFolder(const std::string &path) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    fsync(descriptor);
+    close(descriptor);
+  }
+}
+
+static bool isOfModel(const Tensor &tensor) {
+  return tensor.kind == TensorKind::Parameter || (tensor.kind == TensorKind::State && tensor.buffer);
+}
+
+/// Collective: all ranks send their parts, rank 0 writes. A write that fails is reported after the last part came.
+static Status saveTensors(const std::string &path, World &world, TensorStore &store,
+                          const std::function<bool(const Tensor &)> &wanted) {
+  std::vector<TensorStore::Global> globals = store.globals(wanted);
+  Array array;
+  if (world.rank() != 0) {
+    for (const auto &global : globals)
+      PARA_TRY(store.gather(global, array));
+    return Status::success();
+  }
+  std::vector<SafetensorsEntry> entries;
+  for (const auto &global : globals)
+    entries.push_back({global.tensor->name, global.tensor->dtype, global.tensor->shape});
+  size_t gathered = 0;
+  Status status = writeSafetensors(path, entries, [&](size_t i, const char *&data) {
+    gathered = i + 1;
+    PARA_TRY(store.gather(globals[i], array));
+    data = array.data;
+    return Status::success();
+  });
+  for (; gathered < globals.size() && world.size() > 1; ++gathered)
+    if (store.gather(globals[gathered], array).failed())
+      break;
+  return status;
+}
+
+Status saveCheckpoint(const std::string &directory, const RunState &state, const Manifest &manifest, World &world,
+                      TensorStore &store, std::string &path) {
+  path = directory + format("/step-%06lld", (long long)state.step);
+  std::string temporary = directory + format("/.step-%06lld.partial", (long long)state.step);
+  Status status = Status::success();
+  if (world.rank() == 0) {
+    removeCheckpoint(temporary);
+    status = makeDirectories(temporary);
+  }
+  PARA_TRY(world.agree(status));
+  Status model = saveTensors(temporary + "/model.safetensors", world, store, isOfModel);
+  Status optimizer = saveTensors(temporary + "/optimizer.safetensors", world, store, [](const Tensor &tensor) {
+    return tensor.kind == TensorKind::State && !tensor.buffer;
+  });
+  status = model.failed() ? model : optimizer;
+  if (world.rank() == 0 && !status.failed()) {
+    std::string text = "{\"step\":" + std::to_string(state.step) + ",\"model\":" + jsonString(manifest.model) +
+                       ",\"batch\":" + std::to_string(manifest.batch) + ",\"samples\":" +
+                       std::to_string(state.step * manifest.batch) + ",\"seed\":" + std::to_string(state.seed) +
+                       ",\"shuffle\":" + jsonString(state.shuffle) + "}\n";
+    status = writeFile(temporary + "/state.json", {{text.data(), text.size()}});
+    if (!status.failed()) {
+      syncFolder(temporary);
+      removeCheckpoint(path);
+      if (std::rename(temporary.c_str(), path.c_str()) != 0)
+        status = Status::error("cannot rename '" + temporary + "': " + std::strerror(errno));
+      syncFolder(directory);
+    }
+  }
+  return world.agree(status);
+}
+
+static Status readState(const std::string &path, RunState &state) {
+  std::shared_ptr<MappedFile> file;
+  PARA_TRY(MappedFile::open(path, file));
+  Json json = Json::parse(file->data(), file->data() + file->size(), nullptr, false);
+  if (json.is_discarded())
+    return Status::error("'" + path + "' is not JSON or is cut short");
+  JsonReader reader(json, "'" + path + "'");
+  reader.required("step", state.step);
+  reader.optional("seed", state.seed);
+  reader.optional("shuffle", state.shuffle);
+  if (state.step < 0)
+    reader.complain("has a negative step");
+  return reader.status();
+}
+
+static Status openFolder(const std::string &path, Checkpoint &checkpoint) {
+  checkpoint = Checkpoint();
+  checkpoint.path = path;
+  PARA_TRY(readState(path + "/state.json", checkpoint.state));
+  PARA_TRY(readSafetensors(path + "/model.safetensors", checkpoint.model));
+  PARA_TRY(readSafetensors(path + "/optimizer.safetensors", checkpoint.optimizer));
+  checkpoint.hasState = true;
+  return Status::success();
+}
+
+Status openCheckpoint(const std::string &path, Checkpoint &checkpoint) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    return Status::error("cannot open '" + path + "': " + std::strerror(errno));
+  checkpoint = Checkpoint();
+  checkpoint.path = path;
+  if (S_ISREG(info.st_mode))
+    return readSafetensors(path, checkpoint.model);
+  if (stat((path + "/model.safetensors").c_str(), &info) == 0) {
+    if (stat((path + "/state.json").c_str(), &info) == 0)
+      return openFolder(path, checkpoint);
+    return readSafetensors(path + "/model.safetensors", checkpoint.model);
+  }
+  DIR *folder = opendir(path.c_str());
+  if (!folder)
+    return Status::error("cannot open '" + path + "': " + std::strerror(errno));
+  std::vector<std::pair<int64_t, std::string>> steps;
+  while (dirent *entry = readdir(folder)) {
+    std::string name = entry->d_name;
+    int64_t step;
+    if (name.rfind("step-", 0) == 0 && parseInteger(name.substr(5), step))
+      steps.emplace_back(step, path + "/" + name);
+  }
+  closedir(folder);
+  std::sort(steps.rbegin(), steps.rend());
+  if (steps.empty())
+    return Status::error("'" + path + "' holds no checkpoint (step-N folders)");
+  std::string problems;
+  for (auto &[step, name] : steps) {
+    Status status = openFolder(name, checkpoint);
+    if (!status.failed())
+      return status;
+    problems += "\n  " + status.message();
+  }
+  return Status::error("'" + path + "' holds no complete checkpoint:" + problems);
+}
+
+Status restoreTensor(const Checkpoint &checkpoint, const Tensor &tensor, TensorStore &store, bool &wasFound) {
+  const ArrayMap &arrays = isOfModel(tensor) ? checkpoint.model : checkpoint.optimizer;
+  auto found = arrays.find(tensor.name);
+  wasFound = found != arrays.end();
+  if (!wasFound)
+    return Status::success();
+  const Array &array = found->second;
+  if (array.shape != tensor.shape || isFloat(array.dtype) != isFloat(tensor.dtype))
+    return Status::error("'" + checkpoint.path + "': '" + tensor.name + "' is " + array.typeText() + ", expected " +
+                         dtypeName(tensor.dtype) + shapeText(tensor.shape));
+  return store.scatter(tensor, array);
+}
+
+} // namespace para::runtime

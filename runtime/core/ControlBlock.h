@@ -1,0 +1,130 @@
+//===- ControlBlock.h - What ranks of one host share ------------*- C++ -*-===//
+//
+// One anonymous memory file that every rank of a host maps. It holds, per rank, who it is and what it is doing (so that any
+// rank can name a dead or stuck peer), a mailbox for control messages, one slot per communicator for collectives and a
+// table of posted messages per pair of ranks. Memory files vanish with their last user: a killed job leaves nothing behind.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_RUNTIME_CORE_CONTROLBLOCK_H
+#define PARA_RUNTIME_CORE_CONTROLBLOCK_H
+
+#include "Status.h"
+
+#include <atomic>
+
+namespace para::runtime {
+
+enum class RankState : int32_t { Absent = 0, Running = 1, Finished = 2, Failed = 3 };
+
+constexpr int64_t mailboxBytes = 64 * 1024;
+constexpr int64_t messagesPerPair = 64;
+
+struct alignas(128) RankBlock {
+  std::atomic<int32_t> pid, state;
+  std::atomic<int32_t> arenaDescriptor;
+  std::atomic<int64_t> arenaBytes;
+  std::atomic<int64_t> sequence; ///< of the collective it is in, -1 outside of one
+  char op[120];                  ///< the node it is in; a torn read is only a torn name
+  alignas(128) std::atomic<uint64_t> barrier;
+  alignas(128) std::atomic<uint32_t> mailFull;
+  int32_t mailTo;
+  int64_t mailBytes;
+  char mail[mailboxBytes];
+};
+
+/// One rank's part of one communicator's current collective.
+struct alignas(128) CollectiveSlot {
+  std::atomic<uint64_t> arrived, done; ///< how many collectives this rank has entered and left
+  int32_t kind, sequence, dtype, reduction;
+  int64_t count, inOffset, outOffset; ///< bytes from the arena's start
+  char op[120];
+};
+
+/// A message that the sender posted and the receiver copies out of the sender's arena.
+struct alignas(64) PostedMessage {
+  enum : uint32_t { Free = 0, Posted = 1, Taken = 2 };
+  std::atomic<uint32_t> state;
+  int64_t tag, offset, bytes;
+  uint64_t order; ///< of messages with equal tags the oldest is taken first
+};
+
+class ControlBlock {
+public:
+  /// Maps the file `descriptor`, sized for a job; `create` also initializes it.
+  static Status map(int descriptor, int64_t ranks, int64_t communicators, bool create, ControlBlock &block);
+  /// A new memory file, inherited by children. -1 on failure.
+  static int createDescriptor(const char *name);
+
+  int64_t ranks() const { return numRanks; }
+  RankBlock &rank(int64_t index) const { return rankBlocks[index]; }
+  CollectiveSlot &slot(int64_t rank, int64_t communicator) const {
+    return slots[rank * numCommunicators + communicator];
+  }
+  PostedMessage *messages(int64_t from, int64_t to) const {
+    return posted + (from * numRanks + to) * messagesPerPair;
+  }
+  /// Rank that failed first, or -1.
+  int64_t failedRank() const { return header->failedRank.load(std::memory_order_relaxed); }
+  /// True for the one caller that may report.
+  bool claimFailure(int64_t rank) const {
+    int32_t none = -1;
+    return header->failedRank.compare_exchange_strong(none, int32_t(rank));
+  }
+  /// The signal that asks the job to stop after its step, or 0.
+  int stopSignal() const { return header->stopSignal.load(std::memory_order_relaxed); }
+  void requestStop(int signal) const { header->stopSignal.store(signal); }
+  bool isReady() const { return header->ready.load(std::memory_order_acquire) == readyMark; }
+  int32_t creator() const { return header->creator.load(); }
+
+  static int64_t bytesFor(int64_t ranks, int64_t communicators);
+
+private:
+  static constexpr uint64_t readyMark = 0x7061726172756e31ull;
+  struct alignas(128) Header {
+    std::atomic<uint64_t> ready;
+    std::atomic<int32_t> creator, failedRank, stopSignal;
+  };
+  Header *header = nullptr;
+  RankBlock *rankBlocks = nullptr;
+  CollectiveSlot *slots = nullptr;
+  PostedMessage *posted = nullptr;
+  int64_t numRanks = 0, numCommunicators = 0;
+};
+
+/// Waits politely: spins for some microseconds, then gives the core away, then sleeps.
+class Waiter {
+public:
+  explicit Waiter(bool coresAreScarce) : spins(coresAreScarce ? 50 : 2000) {}
+  void pause();
+  /// Seconds since the first pause that gave the core away.
+  double seconds() const { return began > 0 ? nowSeconds() - began : 0; }
+  /// Whether this pause is one of those between which to look for failures.
+  bool isSlow() const { return count >= spins; }
+
+private:
+  int spins, count = 0;
+  double began = 0;
+};
+
+/// Reports dead peers and ends this process when another rank has failed: a thread of its own, so that ranks which compute
+/// or wait in a library notice too.
+class Watchdog {
+public:
+  void start(const ControlBlock &block, int64_t rank);
+  /// Marks this rank as finished; its end is no failure from here on.
+  void stop();
+  ~Watchdog() { stop(); }
+
+private:
+  struct State;
+  State *state = nullptr;
+};
+
+/// Whether a process has ended (zombies have).
+bool hasEnded(int pid);
+/// "in 'blocks.0.mlp' (sequence 3)".
+std::string whereIs(const ControlBlock &block, int64_t rank);
+
+} // namespace para::runtime
+
+#endif

@@ -1,0 +1,216 @@
+//===- Launcher.cpp - Starting and finding the ranks --------------------------===//
+#include "Launcher.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace para::runtime {
+
+static volatile sig_atomic_t stopSignal = 0, stopCount = 0;
+
+static void onStop(int signal) {
+  stopSignal = signal == SIGUSR1 ? SIGINT : signal == SIGUSR2 ? SIGTERM : signal;
+  stopCount = stopCount + 1;
+}
+
+static void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
+
+void installStopHandlers(LaunchKind kind) {
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2})
+    handle(signal, kind == LaunchKind::Child ? SIG_IGN : onStop);
+}
+
+int stopRequested() { return stopSignal; }
+
+static int64_t variable(const char *name) {
+  const char *text = std::getenv(name);
+  int64_t value;
+  return text && parseInteger(text, value) ? value : -1;
+}
+
+LaunchKind detectLaunch(int64_t ranks) {
+  if (variable("PARA_RANK") >= 0)
+    return LaunchKind::Child;
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (variable(name) >= 0)
+      return LaunchKind::Mpi;
+  if (variable("RANK") >= 0 && variable("WORLD_SIZE") >= 1)
+    return LaunchKind::Variables;
+  return ranks == 1 ? LaunchKind::Single : LaunchKind::Parent;
+}
+
+static void runChild(int64_t rank, int descriptor, int64_t ranks, int64_t threads, pid_t parent, char **argv) {
+  // A parent that is killed takes its ranks along.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(1);
+  setenv("PARA_RANK", std::to_string(rank).c_str(), 1);
+  setenv("PARA_CONTROL", std::to_string(descriptor).c_str(), 1);
+  // Worker threads that spin between kernels would steal the cores of other ranks.
+  if (ranks * std::max<int64_t>(threads, 1) > availableCores())
+    setenv("OMP_WAIT_POLICY", "passive", 0);
+  for (int signal : {SIGINT, SIGTERM})
+    handle(signal, SIG_IGN);
+  execv("/proc/self/exe", argv);
+  std::fprintf(stderr, "para: rank %lld cannot start: %s\n", (long long)rank, std::strerror(errno));
+  _exit(1);
+}
+
+static void reportEnd(const ControlBlock &block, int64_t rank, int wait) {
+  if (!block.claimFailure(rank))
+    return;
+  std::string how = WIFSIGNALED(wait)
+                        ? format("was killed by signal %d (%s)", WTERMSIG(wait), strsignal(WTERMSIG(wait)))
+                        : format("ended with status %d", WEXITSTATUS(wait));
+  std::fprintf(stderr, "para: rank %lld %s %s; the other ranks are stopped\n", (long long)rank, how.c_str(),
+               whereIs(block, rank).c_str());
+}
+
+int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char **argv) {
+  int descriptor = ControlBlock::createDescriptor("para-control");
+  ControlBlock block;
+  Status status = descriptor < 0 ? Status::error(std::string("cannot create shared memory: ") + std::strerror(errno))
+                                 : ControlBlock::map(descriptor, ranks, communicators, true, block);
+  if (status.failed()) {
+    std::fprintf(stderr, "para: %s\n", status.message().c_str());
+    return 1;
+  }
+  for (int signal : {SIGINT, SIGTERM})
+    handle(signal, onStop);
+  pid_t parent = getpid();
+  std::vector<pid_t> children;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    pid_t child = fork();
+    if (child == 0)
+      runChild(rank, descriptor, ranks, threads, parent, argv);
+    if (child < 0) {
+      std::fprintf(stderr, "para: cannot start rank %lld: %s\n", (long long)rank, std::strerror(errno));
+      block.claimFailure(rank);
+      break;
+    }
+    children.push_back(child);
+  }
+  int exitCode = children.size() == size_t(ranks) ? 0 : 1;
+  size_t running = children.size();
+  double failedAt = 0;
+  int forwarded = 0;
+  while (running > 0) {
+    int wait = 0;
+    pid_t ended = waitpid(-1, &wait, running > 0 && block.failedRank() < 0 && !stopCount ? 0 : WNOHANG);
+    if (stopSignal && !forwarded) {
+      forwarded = stopSignal;
+      block.requestStop(forwarded);
+    }
+    if (ended > 0) {
+      auto at = std::find(children.begin(), children.end(), ended);
+      if (at == children.end())
+        continue;
+      int64_t rank = at - children.begin();
+      *at = 0;
+      --running;
+      bool isClean = WIFEXITED(wait) && RankState(block.rank(rank).state.load()) == RankState::Finished;
+      if (!isClean && !(WIFEXITED(wait) && block.failedRank() >= 0))
+        reportEnd(block, rank, wait);
+      int code = WIFEXITED(wait) ? WEXITSTATUS(wait) : 1;
+      // Rank 0 speaks for the job unless another rank has a failure to tell of.
+      if (exitCode == 0 || (rank == block.failedRank() && code != 0))
+        exitCode = code;
+      continue;
+    }
+    bool isUrgent = stopCount > 1;
+    if (block.failedRank() >= 0 || isUrgent) {
+      if (isUrgent && block.claimFailure(0))
+        exitCode = 128 + stopSignal;
+      if (failedAt == 0)
+        failedAt = nowSeconds();
+      if (isUrgent || nowSeconds() - failedAt > 3)
+        for (pid_t child : children)
+          if (child > 0)
+            kill(child, SIGKILL);
+    }
+    usleep(5000);
+  }
+  return exitCode;
+}
+
+/// A rank that others started without telling it of shared memory: rank 0 creates a named block, the others wait for it.
+static Status joinByVariables(int64_t ranks, int64_t communicators, std::unique_ptr<World> &world) {
+  int64_t rank = variable("RANK"), size = variable("WORLD_SIZE"), local = variable("LOCAL_WORLD_SIZE");
+  if (size != ranks)
+    return Status::error(format("WORLD_SIZE is %lld but this program is compiled for %lld ranks: start that many, or "
+                                "compile with --ranks %lld",
+                                (long long)size, (long long)ranks, (long long)size));
+  if (rank >= size)
+    return Status::error(format("RANK is %lld with WORLD_SIZE %lld", (long long)rank, (long long)size));
+  if (size > 1 && local != size)
+    return Status::error("RANK and WORLD_SIZE are set, but LOCAL_WORLD_SIZE does not say that all ranks are on this "
+                         "host; across hosts this program is started by mpirun or srun");
+  const char *port = std::getenv("MASTER_PORT");
+  std::string name = format("/para-%d-%s", int(getuid()), port && *port ? port : "0");
+  if (name.find('/', 1) != std::string::npos)
+    return Status::error("MASTER_PORT is not a number");
+  ControlBlock block;
+  if (rank == 0) {
+    shm_unlink(name.c_str());
+    int descriptor = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (descriptor < 0)
+      return Status::error("cannot create shared memory " + name + ": " + std::strerror(errno));
+    PARA_TRY(ControlBlock::map(descriptor, ranks, communicators, true, block));
+    close(descriptor);
+  } else {
+    double began = nowSeconds();
+    while (true) {
+      int descriptor = shm_open(name.c_str(), O_RDWR, 0600);
+      struct stat info;
+      if (descriptor >= 0 && fstat(descriptor, &info) == 0 &&
+          info.st_size == ControlBlock::bytesFor(ranks, communicators)) {
+        PARA_TRY(ControlBlock::map(descriptor, ranks, communicators, false, block));
+        close(descriptor);
+        // A block of a job that died while starting has a dead creator.
+        if (block.isReady() && !hasEnded(block.creator()))
+          break;
+      } else if (descriptor >= 0) {
+        close(descriptor);
+      }
+      if (nowSeconds() - began > 60)
+        return Status::error(format("rank %lld has waited 60 seconds for rank 0", (long long)rank));
+      usleep(20000);
+    }
+  }
+  world = std::make_unique<SharedWorld>(block, rank);
+  PARA_TRY(world->barrier());
+  if (rank == 0)
+    shm_unlink(name.c_str());
+  return Status::success();
+}
+
+Status joinShared(LaunchKind kind, int64_t ranks, int64_t communicators, std::unique_ptr<World> &world) {
+  if (kind == LaunchKind::Variables)
+    return joinByVariables(ranks, communicators, world);
+  bool isChild = kind == LaunchKind::Child;
+  int64_t rank = isChild ? variable("PARA_RANK") : 0;
+  int descriptor = isChild ? int(variable("PARA_CONTROL")) : ControlBlock::createDescriptor("para-control");
+  if (descriptor < 0 || rank >= ranks)
+    return Status::error("cannot open shared memory");
+  ControlBlock block;
+  PARA_TRY(ControlBlock::map(descriptor, ranks, communicators, !isChild, block));
+  close(descriptor);
+  world = std::make_unique<SharedWorld>(block, rank);
+  return Status::success();
+}
+
+} // namespace para::runtime

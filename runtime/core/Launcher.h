@@ -1,0 +1,34 @@
+//===- Launcher.h - Starting and finding the ranks --------------*- C++ -*-===//
+//
+// Four ways into a job: one rank, which needs nothing; ranks of our own on this host (fork and exec of this program, over
+// shared memory, watched by the parent); under an MPI launcher, which the back end joins; and RANK / WORLD_SIZE variables
+// (torchrun and the like), served when all ranks are on one host.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_RUNTIME_CORE_LAUNCHER_H
+#define PARA_RUNTIME_CORE_LAUNCHER_H
+
+#include "World.h"
+
+namespace para::runtime {
+
+enum class LaunchKind { Single, Parent, Child, Mpi, Variables };
+
+/// What the environment says. `ranks` is the mesh size.
+LaunchKind detectLaunch(int64_t ranks);
+
+/// Starts `ranks` copies of this program and waits for all; the exit status of the job. A second SIGINT ends it at once.
+int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char **argv);
+
+/// Joins as a single rank, a child of superviseRanks, or by RANK / WORLD_SIZE.
+Status joinShared(LaunchKind kind, int64_t ranks, int64_t communicators, std::unique_ptr<World> &world);
+
+/// After this, SIGINT and SIGTERM (SIGUSR1, SIGUSR2 from launchers that forward only those) set a flag. A child leaves
+/// them to its parent.
+void installStopHandlers(LaunchKind kind);
+/// 0, SIGINT or SIGTERM.
+int stopRequested();
+
+} // namespace para::runtime
+
+#endif

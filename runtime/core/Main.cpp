@@ -1,0 +1,66 @@
+//===- Main.cpp - The executable's main ---------------------------------------===//
+#include "Launcher.h"
+#include "Worker.h"
+
+#include <cstdio>
+
+using namespace para::runtime;
+
+static int report(const Status &status) {
+  if (!status.message().empty())
+    std::fprintf(stderr, "para: %s\n", status.message().c_str());
+  return status.exitCode();
+}
+
+/// One rank from joining to its exit status.
+static int runRank(LaunchKind kind, const Manifest &manifest, const Flags &flags, const para_program &program) {
+  int64_t ranks = manifest.ranks(), communicators = int64_t(manifest.communicators.size());
+  std::unique_ptr<World> world;
+  Status status = kind == LaunchKind::Mpi ? joinMpi(ranks, communicators, world)
+                                          : joinShared(kind, ranks, communicators, world);
+  if (status.failed())
+    return report(status);
+  installStopHandlers(kind);
+  int exitCode = 0;
+  {
+    Worker worker(manifest, flags, program, *world);
+    status = worker.start();
+    if (!status.failed())
+      status = manifest.isTraining() ? worker.train(exitCode) : worker.infer(exitCode);
+    if (!status.failed())
+      status = worker.writeTrace();
+    if (status.failed()) {
+      exitCode = report(status);
+      if (!status.isKnownToAll())
+        world->declareFailure(exitCode);
+    }
+  }
+  std::fflush(stdout);
+  world->finish();
+  return exitCode;
+}
+
+int para_main(int argc, char **argv, const para_program *program) {
+  if (program->abi_version != PARA_ABI_VERSION)
+    return report(Status::error(format("the program was compiled for ABI %u, this runtime has %d",
+                                       program->abi_version, PARA_ABI_VERSION)));
+  Manifest manifest;
+  if (Status status = parseManifest(program->manifest, program->manifest_bytes, manifest); status.failed())
+    return report(status);
+  Flags flags;
+  LaunchKind kind = detectLaunch(manifest.ranks());
+  if (Status status = parseFlags(argc, argv, manifest, flags); status.failed())
+    return report(status);
+  if (flags.help || !flags.info.empty()) {
+    std::string text = flags.help            ? helpText(manifest, argv[0])
+                       : flags.info == "json" ? infoJson(manifest)
+                                              : infoText(manifest);
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  if (flags.transport == "mpi" && kind != LaunchKind::Mpi)
+    return report(Status::error("--transport=mpi needs mpirun", 2));
+  if (kind == LaunchKind::Parent)
+    return superviseRanks(manifest.ranks(), int64_t(manifest.communicators.size()), flags.threads, argv);
+  return runRank(kind, manifest, flags, *program);
+}

@@ -1,0 +1,314 @@
+//===- Manifest.cpp - Reading the manifest ------------------------------------===//
+#include "Manifest.h"
+
+#include "Json.h"
+#include "Shard.h"
+
+#include <algorithm>
+#include <set>
+
+namespace para::runtime {
+
+static int64_t product(const std::vector<int64_t> &sizes) {
+  int64_t total = 1;
+  for (int64_t size : sizes)
+    total *= size;
+  return total;
+}
+
+int64_t Tensor::localElements() const { return product(local); }
+int64_t Tensor::globalElements() const { return product(shape); }
+
+int64_t Manifest::ranks() const {
+  int64_t total = 1;
+  for (const MeshAxis &axis : mesh)
+    total *= axis.size;
+  return total;
+}
+
+int Manifest::axisIndex(const std::string &name) const {
+  for (size_t i = 0; i < mesh.size(); ++i)
+    if (mesh[i].name == name)
+      return int(i);
+  return -1;
+}
+
+std::vector<int64_t> Manifest::coordinates(int64_t rank) const {
+  std::vector<int64_t> result(mesh.size());
+  for (size_t i = mesh.size(); i-- > 0;) {
+    result[i] = rank % mesh[i].size;
+    rank /= mesh[i].size;
+  }
+  return result;
+}
+
+int64_t Manifest::rankOf(const std::vector<int64_t> &coordinates) const {
+  int64_t rank = 0;
+  for (size_t i = 0; i < mesh.size(); ++i)
+    rank = rank * mesh[i].size + coordinates[i];
+  return rank;
+}
+
+int64_t Manifest::stageOf(int64_t rank) const {
+  int axis = axisIndex("pipeline");
+  return axis < 0 ? 0 : coordinates(rank)[axis];
+}
+
+std::vector<int64_t> Manifest::members(size_t index, int64_t rank) const {
+  std::vector<int64_t> base = coordinates(rank);
+  std::vector<int> axes;
+  int64_t count = 1;
+  for (const std::string &name : communicators[index]) {
+    axes.push_back(axisIndex(name));
+    count *= mesh[axes.back()].size;
+  }
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i;
+    std::vector<int64_t> at = base;
+    for (size_t k = axes.size(); k-- > 0;) {
+      at[axes[k]] = rest % mesh[axes[k]].size;
+      rest /= mesh[axes[k]].size;
+    }
+    result.push_back(rankOf(at));
+  }
+  return result;
+}
+
+static bool decodeBase64(const std::string &text, std::string &bytes) {
+  static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  uint32_t word = 0;
+  int bits = 0;
+  for (char c : text) {
+    if (c == '=')
+      break;
+    const char *at = c ? std::strchr(alphabet, c) : nullptr;
+    if (!at)
+      return false;
+    word = (word << 6) | uint32_t(at - alphabet);
+    if ((bits += 6) >= 8)
+      bytes.push_back(char(word >> (bits -= 8)));
+  }
+  return true;
+}
+
+static void readDType(JsonReader &reader, const char *field, DType &dtype) {
+  std::string name;
+  reader.required(field, name);
+  if (!name.empty() && !parseDType(name, dtype))
+    reader.complain("has the unknown type '" + name + "'");
+}
+
+static Status readSource(const Json &json, const std::string &path, TensorSource &source) {
+  JsonReader reader(json, path);
+  std::string data;
+  reader.optional("data", data);
+  readDType(reader, "dtype", source.dtype);
+  if (!data.empty()) {
+    if (!decodeBase64(data, source.inlineBytes))
+      reader.complain("'data' is not base64");
+    source.bytes = int64_t(source.inlineBytes.size());
+  } else if (reader.find("file", false)) {
+    reader.required("file", source.file);
+    reader.required("offset", source.offset);
+    reader.required("bytes", source.bytes);
+  }
+  source.present = true;
+  return reader.status();
+}
+
+static Status readTensor(const Json &json, const Manifest &manifest, const std::string &path, Tensor &tensor) {
+  static const std::pair<const char *, TensorKind> kinds[] = {
+      {"parameter", TensorKind::Parameter}, {"state", TensorKind::State},   {"input", TensorKind::Input},
+      {"hyper", TensorKind::Hyper},         {"output", TensorKind::Output}, {"gradient", TensorKind::Gradient}};
+  JsonReader reader(json, path);
+  reader.required("name", tensor.name);
+  std::string kind;
+  reader.required("kind", kind);
+  auto found = std::find_if(std::begin(kinds), std::end(kinds), [&](auto &entry) { return kind == entry.first; });
+  if (found == std::end(kinds))
+    reader.complain("has the unknown kind '" + kind + "'");
+  else
+    tensor.kind = found->second;
+  readDType(reader, "dtype", tensor.dtype);
+  reader.required("shape", tensor.shape);
+  reader.required("local", tensor.local);
+  reader.required("offset", tensor.offset);
+  reader.optional("stacked", tensor.stacked);
+  reader.optional("trainable", tensor.trainable);
+  reader.optional("primary", tensor.primary);
+  reader.optional("buffer", tensor.buffer);
+  reader.optional("initial", tensor.initial);
+  for (const Json &dim : reader.array("dims", true)) {
+    tensor.dims.emplace_back();
+    if (!dim.is_array())
+      return Status::error(path + " 'dims' is not a list of lists");
+    for (const Json &axis : dim) {
+      if (!axis.is_string() ||
+          (manifest.axisIndex(axis.get<std::string>()) < 0 && axis.get<std::string>() != "microbatch"))
+        return Status::error(path + " is cut by an axis that the mesh lacks");
+      tensor.dims.back().push_back(axis.get<std::string>());
+    }
+  }
+  PARA_TRY(reader.status());
+  if (tensor.dims.size() != tensor.shape.size() || tensor.local.size() != tensor.shape.size())
+    return Status::error(path + " has a shape, dims and local of different ranks");
+  if (tensor.shape.size() > size_t(PARA_MAX_RANK))
+    return Status::error(path + " has more dimensions than " + std::to_string(PARA_MAX_RANK));
+  for (size_t d = 0; d < tensor.shape.size(); ++d)
+    if (tensor.shape[d] < 0 || tensor.local[d] != paddedSize(manifest, tensor.shape[d], tensor.dims[d]))
+      return Status::error(path + format(" has local size %lld in dimension %zu where its cuts give %lld",
+                                         (long long)tensor.local[d], d,
+                                         (long long)paddedSize(manifest, tensor.shape[d], tensor.dims[d])));
+  if (const Json *source = reader.find("source", false))
+    PARA_TRY(readSource(*source, path + " source", tensor.source));
+  return Status::success();
+}
+
+static Status readActions(JsonReader &reader, const char *field, bool isRequired, std::vector<Action> &actions) {
+  for (const Json &item : reader.array(field, isRequired)) {
+    Action action{"", 0, 0};
+    JsonReader fields(item, std::string("manifest: ") + field);
+    fields.required("segment", action.segment);
+    fields.optional("microbatch", action.microbatch);
+    fields.optional("slot", action.slot);
+    PARA_TRY(fields.status());
+    actions.push_back(action);
+  }
+  return Status::success();
+}
+
+static Status readStage(const Json &json, const Manifest &manifest, const std::string &path, Stage &stage) {
+  JsonReader reader(json, path);
+  reader.required("arena_bytes", stage.arenaBytes);
+  reader.optional("slots", stage.slots);
+  reader.optional("slot_bytes", stage.slotBytes);
+  PARA_TRY(readActions(reader, "actions", true, stage.actions));
+  PARA_TRY(readActions(reader, "evaluate", false, stage.evaluate));
+  for (const Json &item : reader.array("tensors", true)) {
+    Tensor tensor{};
+    std::string name = item.is_object() && item.contains("name") && item["name"].is_string()
+                           ? item["name"].get<std::string>()
+                           : std::to_string(stage.tensors.size());
+    PARA_TRY(readTensor(item, manifest, path + ": tensor '" + name + "'", tensor));
+    if (tensor.offset < 0 || tensor.offset + tensor.stacked * tensor.localBytes() > stage.arenaBytes)
+      return Status::error(path + ": tensor '" + tensor.name + "' lies outside of the arena");
+    stage.tensors.push_back(std::move(tensor));
+  }
+  return reader.status();
+}
+
+static Status readInterfaces(JsonReader &reader, const char *field, std::vector<Interface> &list) {
+  for (const Json &item : reader.array(field, false)) {
+    Interface entry{};
+    JsonReader fields(item, std::string("manifest: ") + field);
+    fields.required("name", entry.name);
+    readDType(fields, "type", entry.type);
+    fields.required("shape", entry.shape);
+    fields.optional("trainable", entry.trainable);
+    PARA_TRY(fields.status());
+    list.push_back(std::move(entry));
+  }
+  return Status::success();
+}
+
+static Status readHyper(JsonReader &reader, Manifest &manifest) {
+  for (const Json &item : reader.array("hyper", false)) {
+    std::string name;
+    double value = 0;
+    JsonReader fields(item, "manifest: hyper");
+    fields.required("name", name);
+    fields.required("value", value);
+    PARA_TRY(fields.status());
+    manifest.hyper.emplace_back(name, value);
+  }
+  if (const Json *schedule = reader.find("schedule", false)) {
+    JsonReader fields(*schedule, "manifest: schedule");
+    fields.required("kind", manifest.schedule.kind);
+    fields.optional("warmup", manifest.schedule.warmup);
+    fields.optional("total", manifest.schedule.total);
+    fields.optional("min", manifest.schedule.min);
+    PARA_TRY(fields.status());
+    static const std::set<std::string> kinds = {"constant", "linear", "cosine", "inverse-sqrt"};
+    if (!kinds.count(manifest.schedule.kind))
+      return Status::error("manifest: unknown schedule '" + manifest.schedule.kind + "'");
+  }
+  return Status::success();
+}
+
+Status parseManifest(const char *text, size_t bytes, Manifest &manifest) {
+  Json json = Json::parse(text, text + bytes, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return Status::error("manifest: not JSON");
+  JsonReader reader(json, "manifest:");
+  int64_t version = 0;
+  reader.required("version", version);
+  if (version != 1)
+    return Status::error("manifest: version " + std::to_string(version) + " where this runtime reads version 1");
+  reader.required("model", manifest.model);
+  reader.required("mode", manifest.mode);
+  reader.optional("target", manifest.target);
+  reader.optional("precision", manifest.precision);
+  reader.optional("directory", manifest.directory);
+  reader.optional("batch", manifest.batch);
+  reader.optional("microbatches", manifest.microbatches);
+  if (manifest.mode != "train" && manifest.mode != "infer")
+    reader.complain("'mode' is neither train nor infer");
+  if (manifest.batch < 0)
+    reader.complain("'batch' is negative");
+  if (manifest.microbatches < 1)
+    reader.complain("'microbatches' is not positive");
+  PARA_TRY(reader.status());
+  for (const Json &item : reader.array("mesh", true)) {
+    MeshAxis axis{"", 0};
+    JsonReader fields(item, "manifest: mesh");
+    fields.required("name", axis.name);
+    fields.required("size", axis.size);
+    PARA_TRY(fields.status());
+    if (axis.size < 1)
+      return Status::error("manifest: mesh axis '" + axis.name + "' is empty");
+    manifest.mesh.push_back(axis);
+  }
+  for (const Json &item : reader.array("communicators", false)) {
+    std::vector<std::string> axes;
+    JsonReader fields(item, "manifest: communicators");
+    fields.required("axes", axes);
+    PARA_TRY(fields.status());
+    for (const std::string &axis : axes)
+      if (manifest.axisIndex(axis) < 0)
+        return Status::error("manifest: a communicator runs over '" + axis + "', which the mesh lacks");
+    manifest.communicators.push_back(axes);
+  }
+  PARA_TRY(readHyper(reader, manifest));
+  const Json &stages = reader.array("stages", true);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    manifest.stages.emplace_back();
+    PARA_TRY(readStage(stages[i], manifest, "manifest: stage " + std::to_string(i), manifest.stages.back()));
+  }
+  int pipeline = manifest.axisIndex("pipeline");
+  if (int64_t(manifest.stages.size()) != (pipeline < 0 ? 1 : manifest.mesh[pipeline].size))
+    return Status::error("manifest: the number of stages is not the size of the mesh axis 'pipeline'");
+  PARA_TRY(readInterfaces(reader, "inputs", manifest.inputs));
+  PARA_TRY(readInterfaces(reader, "outputs", manifest.outputs));
+  PARA_TRY(readInterfaces(reader, "parameters", manifest.parameters));
+  for (const Stage &stage : manifest.stages)
+    for (const Tensor &tensor : stage.tensors) {
+      if (tensor.kind != TensorKind::Input)
+        continue;
+      auto found = std::find_if(manifest.inputs.begin(), manifest.inputs.end(),
+                                [&](const Interface &input) { return input.name == tensor.name; });
+      if (found == manifest.inputs.end() || found->shape != tensor.shape)
+        return Status::error("manifest: the input tensor '" + tensor.name + "' is not in 'inputs' with that shape");
+    }
+  if (const Json *predicted = reader.find("predicted", false)) {
+    JsonReader fields(*predicted, "manifest: predicted");
+    fields.optional("bytes_sent", manifest.predictedBytesSent);
+    fields.optional("peak_bytes", manifest.predictedPeakBytes);
+    PARA_TRY(fields.status());
+  }
+  if (const Json *plan = reader.find("plan", false))
+    manifest.planJson = plan->dump();
+  return reader.status();
+}
+
+} // namespace para::runtime

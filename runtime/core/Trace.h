@@ -1,0 +1,40 @@
+//===- Trace.h - When each operation ran ------------------------*- C++ -*-===//
+//
+// Chrome's trace format, which Perfetto reads: one process per rank, one track per stream, times in microseconds of rank
+// 0's clock.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_RUNTIME_CORE_TRACE_H
+#define PARA_RUNTIME_CORE_TRACE_H
+
+#include "World.h"
+
+namespace para::runtime {
+
+class Trace {
+public:
+  /// `name` and `category` must outlive the trace (compiled code's constants do).
+  void record(const char *name, const char *category, int32_t stream, double begin, double end, int64_t bytes) {
+    if (events.size() < maxEvents)
+      events.push_back({name, category, stream, begin, end, bytes});
+  }
+  /// Collective: rank 0 writes what all ranks recorded.
+  Status write(World &world, const std::string &path);
+  /// Collective: finds this rank's clock offset to rank 0.
+  Status alignClocks(World &world);
+
+private:
+  struct Event {
+    const char *name, *category;
+    int32_t stream;
+    double begin, end;
+    int64_t bytes;
+  };
+  static constexpr size_t maxEvents = 1000000;
+  std::vector<Event> events;
+  double offset = 0;
+};
+
+} // namespace para::runtime
+
+#endif

@@ -1,0 +1,207 @@
+//===- Worker.cpp - One rank of a running program -----------------------------===//
+#include "Worker.h"
+
+#include "Init.h"
+#include "Launcher.h"
+
+#include <algorithm>
+
+namespace para::runtime {
+
+Worker::Worker(const Manifest &manifest, const Flags &flags, const para_program &program, World &world)
+    : manifest(manifest), flags(flags), program(program), world(world), hyper(manifest, flags.hyper, flags.seed) {}
+
+Status Worker::start() {
+  DeviceOptions options;
+  options.manifest = &manifest;
+  options.program = &program;
+  options.world = &world;
+  options.trace = flags.trace.empty() ? nullptr : &trace;
+  options.threads = flags.threads > 0 ? flags.threads : std::max<int64_t>(1, availableCores() / world.ranksOnHost());
+  options.forcesMpi = flags.transport == "mpi";
+  PARA_TRY(world.agree(createDevice(options, device)));
+  if (options.trace)
+    PARA_TRY(trace.alignClocks(world));
+  store = std::make_unique<TensorStore>(manifest, world, *device);
+  Status status = resolveSegments();
+  if (!status.failed())
+    status = loadTensors();
+  PARA_TRY(world.agree(status));
+  return flags.verifyMemory ? world.agree(verifyMemory()) : Status::success();
+}
+
+Status Worker::bind(const std::vector<Action> &actions, std::vector<Bound> &bound) {
+  for (const Action &action : actions) {
+    const para_segment *end = program.segments + program.num_segments;
+    const para_segment *found =
+        std::find_if(program.segments, end, [&](const para_segment &segment) { return action.segment == segment.name; });
+    if (found == end)
+      return Status::error("the program lacks the segment '" + action.segment + "' that its manifest names");
+    bound.push_back({found, action.microbatch, action.slot});
+  }
+  return Status::success();
+}
+
+Status Worker::resolveSegments() {
+  PARA_TRY(bind(store->stage().actions, step));
+  return bind(store->stage().evaluate, evaluation);
+}
+
+Status Worker::verifyMemory() {
+  if (manifest.predictedPeakBytes.size() != size_t(world.size()))
+    return Status::error("--verify-memory: the program predicts no memory");
+  int64_t predicted = manifest.predictedPeakBytes[size_t(world.rank())];
+  if (device->arenaBytes() != predicted)
+    return Status::error(format("--verify-memory: rank %lld took %lld bytes where %lld were predicted",
+                                (long long)world.rank(), (long long)device->arenaBytes(), (long long)predicted));
+  return Status::success();
+}
+
+Status Worker::loadTensors() {
+  Checkpoint checkpoint;
+  if (!flags.load.empty()) {
+    PARA_TRY(openCheckpoint(flags.load, checkpoint));
+    if (checkpoint.hasState && manifest.isTraining())
+      firstStep = checkpoint.state.step;
+  }
+  for (const Tensor &tensor : store->stage().tensors)
+    if (tensor.kind == TensorKind::Parameter || tensor.kind == TensorKind::State)
+      PARA_TRY(startTensor(tensor, flags.load.empty() ? nullptr : &checkpoint));
+  return Status::success();
+}
+
+Status Worker::startTensor(const Tensor &tensor, const Checkpoint *checkpoint) {
+  if (checkpoint) {
+    bool wasFound;
+    PARA_TRY(restoreTensor(*checkpoint, tensor, *store, wasFound));
+    if (wasFound)
+      return Status::success();
+    // Tables that the exporter made and fresh optimizer states of a weights-only file may be missing; weights may not.
+    bool isOptimizer = tensor.kind == TensorKind::State && !tensor.buffer;
+    if (isOptimizer ? checkpoint->hasState && manifest.isTraining()
+                    : tensor.kind == TensorKind::Parameter && (tensor.trainable || !tensor.source.present))
+      return Status::error("'" + checkpoint->path + "' lacks '" + tensor.name + "'");
+  }
+  if (tensor.kind == TensorKind::Parameter)
+    return initializeParameter(tensor);
+  return tensor.source.present ? readSource(tensor) : store->fillConstant(tensor, tensor.initial);
+}
+
+Status Worker::initializeParameter(const Tensor &tensor) {
+  if (!tensor.trainable && tensor.source.present)
+    return readSource(tensor);
+  for (const std::string &kind : split(flags.init, ',')) {
+    if (kind == "file") {
+      if (tensor.source.present)
+        return readSource(tensor);
+      continue;
+    }
+    Initializer initializer = initializerFor(kind, tensor);
+    return store->fillBlocks(
+        tensor, [&](const Box &box, char *local) { initialize(initializer, tensor, box, flags.seed, local); });
+  }
+  return Status::error("the model has no data for '" + tensor.name +
+                       "': start it by --init=normal:0.02 (or kaiming, xavier, zeros), or --load a checkpoint");
+}
+
+Status Worker::readSource(const Tensor &tensor) {
+  const TensorSource &source = tensor.source;
+  int64_t expected = tensor.globalElements() * elementBytes(source.dtype);
+  if (source.bytes != expected)
+    return Status::error(format("the data of '%s' has %lld bytes where %lld are expected", tensor.name.c_str(),
+                                (long long)source.bytes, (long long)expected));
+  Array array;
+  array.dtype = source.dtype;
+  array.shape = tensor.shape;
+  array.data = source.inlineBytes.data();
+  if (!source.file.empty()) {
+    bool isAbsolute = source.file[0] == '/' || manifest.directory.empty();
+    std::string path = isAbsolute ? source.file : manifest.directory + "/" + source.file;
+    std::shared_ptr<MappedFile> file;
+    PARA_TRY(MappedFile::open(path, file));
+    if (source.offset < 0 || source.offset > int64_t(file->size()) || expected > int64_t(file->size()) - source.offset)
+      return Status::error("'" + path + "' is cut short: the data of '" + tensor.name + "' ends beyond it");
+    array.data = file->data() + source.offset;
+    array.owner = file;
+  }
+  return store->scatter(tensor, array);
+}
+
+Status Worker::feed(Dataset &data, int64_t position) {
+  for (const Tensor &tensor : store->stage().tensors)
+    if (tensor.kind == TensorKind::Input)
+      PARA_TRY(store->fillBlocks(
+          tensor, [&](const Box &box, char *local) { data.fill(tensor, box, position, local); }));
+  return Status::success();
+}
+
+Status Worker::writeHyper(int64_t stepIndex) {
+  for (const Tensor &tensor : store->stage().tensors) {
+    double value;
+    if (tensor.kind != TensorKind::Hyper)
+      continue;
+    if (!hyper.valueAt(tensor.name, stepIndex, value))
+      return Status::error("the program asks for the number '" + tensor.name + "', which its manifest does not define");
+    PARA_TRY(store->writeScalar(tensor, value));
+  }
+  return Status::success();
+}
+
+Status Worker::runActions(const std::vector<Bound> &actions) {
+  for (const Bound &action : actions) {
+    // The back end has said what went wrong, with the node's name.
+    if (action.segment->run(device->context(), action.microbatch, action.slot) != PARA_OK)
+      return Status::error("");
+  }
+  return device->finishStep();
+}
+
+Status Worker::readMeasured(const char *name, Measured &measured) {
+  for (const Tensor &tensor : store->stage().tensors)
+    if (tensor.kind == TensorKind::Output && tensor.name == name && tensor.globalElements() == 1) {
+      PARA_TRY(store->readScalar(tensor, measured.value));
+      measured.isKnown = true;
+      measured.isDouble = tensor.dtype == PARA_F64;
+      return Status::success();
+    }
+  return Status::success();
+}
+
+Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) {
+  struct Report {
+    Measured loss, gradNorm;
+    int64_t bytesSent;
+    int32_t stopSignal;
+  } mine{};
+  PARA_TRY(readMeasured("loss", mine.loss));
+  PARA_TRY(readMeasured("grad_norm", mine.gradNorm));
+  mine.bytesSent = bytesSent;
+  mine.stopSignal = world.control() && world.control()->stopSignal() ? world.control()->stopSignal() : stopRequested();
+  std::vector<char> all;
+  PARA_TRY(world.gather(&mine, sizeof(mine), all));
+  int32_t verdict = 0;
+  if (isFirst()) {
+    record.bytesSent.clear();
+    record.loss = record.gradNorm = {};
+    for (int64_t i = 0; i < world.size(); ++i) {
+      Report theirs;
+      std::memcpy(&theirs, all.data() + size_t(i) * sizeof(Report), sizeof(Report));
+      if (!record.loss.isKnown)
+        record.loss = theirs.loss;
+      if (!record.gradNorm.isKnown)
+        record.gradNorm = theirs.gradNorm;
+      record.bytesSent.push_back(theirs.bytesSent);
+      if (theirs.stopSignal)
+        verdict = theirs.stopSignal;
+    }
+  }
+  PARA_TRY(world.broadcast(&verdict, sizeof(verdict)));
+  stopSignal = verdict;
+  return Status::success();
+}
+
+Status Worker::writeTrace() {
+  return flags.trace.empty() ? Status::success() : world.agree(trace.write(world, flags.trace));
+}
+
+} // namespace para::runtime

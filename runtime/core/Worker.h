@@ -1,0 +1,71 @@
+//===- Worker.h - One rank of a running program -----------------*- C++ -*-===//
+#ifndef PARA_RUNTIME_CORE_WORKER_H
+#define PARA_RUNTIME_CORE_WORKER_H
+
+#include "Checkpoint.h"
+#include "Data.h"
+#include "Flags.h"
+#include "Hyper.h"
+#include "Metrics.h"
+
+namespace para::runtime {
+
+/// Everything a rank has once it runs: its device, its tensors, its segments. All methods are called by all ranks together.
+class Worker {
+public:
+  Worker(const Manifest &manifest, const Flags &flags, const para_program &program, World &world);
+
+  /// Device, segments, initial tensors.
+  Status start();
+  /// Runs what the flags ask for; `exitCode` is 128 + signal when one ended the run.
+  Status train(int &exitCode);
+  Status infer(int &exitCode);
+  Status writeTrace();
+
+private:
+  // Worker.cpp
+  Status resolveSegments();
+  Status loadTensors();
+  Status startTensor(const Tensor &tensor, const Checkpoint *checkpoint);
+  Status initializeParameter(const Tensor &tensor);
+  Status readSource(const Tensor &tensor);
+  Status verifyMemory();
+  Status feed(Dataset &data, int64_t position);
+  Status writeHyper(int64_t step);
+  struct Bound {
+    const para_segment *segment;
+    int64_t microbatch, slot;
+  };
+  Status bind(const std::vector<Action> &actions, std::vector<Bound> &bound);
+  Status runActions(const std::vector<Bound> &actions);
+  /// Every rank's small report to rank 0, and its answer whether to stop.
+  Status exchange(StepRecord &record, int64_t bytesSent, int &stopSignal);
+  Status readMeasured(const char *name, Measured &measured);
+
+  // Trainer.cpp
+  Status openData(Dataset &data, Dataset &validation, int64_t &totalSteps);
+  Status validationLoss(Dataset &validation, Measured &loss);
+  Status saveNow(int64_t stepsDone);
+  Status summarize(const StepRecord &last, const std::vector<double> &seconds, int64_t totalSteps);
+
+  // Inference.cpp
+  Status writeOutputs();
+
+  bool isFirst() const { return world.rank() == 0; }
+  const Manifest &manifest;
+  const Flags &flags;
+  const para_program &program;
+  World &world;
+  Hyper hyper;
+  Trace trace;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<TensorStore> store;
+  std::vector<Bound> step, evaluation;
+  int64_t firstStep = 0, lastSaved = -1;
+  std::string lastSavedPath;
+  RunState runState;
+};
+
+} // namespace para::runtime
+
+#endif

@@ -1,0 +1,143 @@
+//===- World.cpp - The ranks of a job and their control messages --------------===//
+#include "World.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sched.h>
+#include <unistd.h>
+
+namespace para::runtime {
+
+int64_t availableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+    return CPU_COUNT(&set);
+  return std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+Status World::barrier() {
+  std::vector<char> all;
+  char token = 0;
+  PARA_TRY(gather(&token, 1, all));
+  return broadcast(&token, 1);
+}
+
+Status World::gather(const void *mine, int64_t bytes, std::vector<char> &all) {
+  if (myRank != 0)
+    return send(0, mine, bytes);
+  all.resize(size_t(numRanks * bytes));
+  std::memcpy(all.data(), mine, size_t(bytes));
+  for (int64_t from = 1; from < numRanks; ++from)
+    PARA_TRY(receive(from, all.data() + from * bytes, bytes));
+  return Status::success();
+}
+
+Status World::gatherText(const std::string &mine, std::vector<std::string> &all) {
+  int64_t bytes = int64_t(mine.size());
+  if (myRank != 0) {
+    PARA_TRY(send(0, &bytes, 8));
+    return send(0, mine.data(), bytes);
+  }
+  all.assign(size_t(numRanks), "");
+  all[0] = mine;
+  for (int64_t from = 1; from < numRanks; ++from) {
+    PARA_TRY(receive(from, &bytes, 8));
+    all[size_t(from)].resize(size_t(bytes));
+    PARA_TRY(receive(from, all[size_t(from)].data(), bytes));
+  }
+  return Status::success();
+}
+
+Status World::broadcast(void *data, int64_t bytes) {
+  if (myRank != 0)
+    return receive(0, data, bytes);
+  for (int64_t to = 1; to < numRanks; ++to)
+    PARA_TRY(send(to, data, bytes));
+  return Status::success();
+}
+
+Status World::agree(const Status &mine) {
+  if (numRanks == 1)
+    return Status(mine).markKnownToAll();
+  std::vector<char> all;
+  int32_t code = mine.exitCode(), verdict[2] = {-1, 0};
+  PARA_TRY(gather(&code, 4, all));
+  for (int64_t i = 0; myRank == 0 && i < numRanks; ++i) {
+    int32_t theirs;
+    std::memcpy(&theirs, all.data() + i * 4, 4);
+    if (theirs != 0 && verdict[0] < 0) {
+      verdict[0] = int32_t(i);
+      verdict[1] = theirs;
+    }
+  }
+  PARA_TRY(broadcast(verdict, sizeof(verdict)));
+  if (verdict[0] < 0)
+    return Status::success();
+  Status status = verdict[0] == myRank ? mine : Status::error("", verdict[1]);
+  return std::move(status).markKnownToAll();
+}
+
+SharedWorld::SharedWorld(const ControlBlock &block, int64_t rank) : World(rank, block.ranks()), block(block) {
+  coresAreScarce = numRanks > availableCores();
+  block.rank(rank).pid = getpid();
+  block.rank(rank).state = int32_t(RankState::Running);
+  watchdog.start(block, rank);
+}
+
+template <typename Done> Status SharedWorld::waitFor(Done done) {
+  Waiter waiter(coresAreScarce);
+  while (!done()) {
+    waiter.pause();
+    if (waiter.isSlow() && block.failedRank() >= 0)
+      return Status::error("");
+  }
+  return Status::success();
+}
+
+Status SharedWorld::send(int64_t to, const void *data, int64_t bytes) {
+  RankBlock &mine = block.rank(myRank);
+  const char *at = static_cast<const char *>(data);
+  for (int64_t left = bytes; left > 0;) {
+    PARA_TRY(waitFor([&] { return mine.mailFull.load(std::memory_order_acquire) == 0; }));
+    int64_t chunk = std::min(left, mailboxBytes);
+    std::memcpy(mine.mail, at, size_t(chunk));
+    mine.mailTo = int32_t(to);
+    mine.mailBytes = chunk;
+    mine.mailFull.store(1, std::memory_order_release);
+    at += chunk;
+    left -= chunk;
+  }
+  return Status::success();
+}
+
+Status SharedWorld::receive(int64_t from, void *data, int64_t bytes) {
+  RankBlock &theirs = block.rank(from);
+  char *at = static_cast<char *>(data);
+  for (int64_t left = bytes; left > 0;) {
+    PARA_TRY(waitFor(
+        [&] { return theirs.mailFull.load(std::memory_order_acquire) == 1 && theirs.mailTo == int32_t(myRank); }));
+    if (theirs.mailBytes > left)
+      return Status::error("control messages of different sizes between ranks " + std::to_string(from) + " and " +
+                           std::to_string(myRank));
+    std::memcpy(at, theirs.mail, size_t(theirs.mailBytes));
+    at += theirs.mailBytes;
+    left -= theirs.mailBytes;
+    theirs.mailFull.store(0, std::memory_order_release);
+  }
+  return Status::success();
+}
+
+Status SharedWorld::barrier() {
+  ++generation;
+  block.rank(myRank).barrier.store(generation, std::memory_order_release);
+  for (int64_t i = 0; i < numRanks; ++i)
+    PARA_TRY(waitFor([&] { return block.rank(i).barrier.load(std::memory_order_acquire) >= generation; }));
+  return Status::success();
+}
+
+void SharedWorld::declareFailure(int) {
+  block.claimFailure(myRank);
+  block.rank(myRank).state = int32_t(RankState::Failed);
+}
+
+} // namespace para::runtime

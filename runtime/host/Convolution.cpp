@@ -1,0 +1,203 @@
+//===- Convolution.cpp - Library convolutions ---------------------------------===//
+#include "Convolution.h"
+
+#include "Context.h"
+#include "Library.h"
+#include "Threads.h"
+
+using namespace para::runtime;
+
+namespace para::runtime {
+
+namespace {
+/// A tensor of the call: where the program has it, and where the primitive wants it.
+struct Operand {
+  dnnl::memory plain, blocked;
+  dnnl::reorder reorder;
+  bool isSame = true;
+};
+} // namespace
+
+struct ConvolutionCache::Entry {
+  para_convolution_desc desc;
+  Operand x, w, y;
+  dnnl::primitive primitive;
+  std::unordered_map<int, dnnl::memory> arguments;
+};
+
+ConvolutionCache::ConvolutionCache() = default;
+ConvolutionCache::~ConvolutionCache() = default;
+
+static int64_t spatial(const para_convolution_desc &desc, const int64_t *sizes) {
+  int64_t total = 1;
+  for (int32_t d = 0; d < desc.spatial; ++d)
+    total *= sizes[d];
+  return total;
+}
+int64_t inputElements(const para_convolution_desc &desc) { return desc.n * desc.c * spatial(desc, desc.in); }
+int64_t weightElements(const para_convolution_desc &desc) {
+  return desc.k * (desc.c / desc.groups) * spatial(desc, desc.window);
+}
+int64_t outputElements(const para_convolution_desc &desc) { return desc.n * desc.k * spatial(desc, desc.out); }
+
+static dnnl::memory::desc plainDesc(dnnl::memory::dims dims, dnnl::memory::data_type type) {
+  dnnl::memory::dims strides(dims.size());
+  int64_t stride = 1;
+  for (size_t d = dims.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= dims[d];
+  }
+  return dnnl::memory::desc(dims, type, strides);
+}
+
+static void makeOperand(Operand &operand, const dnnl::memory::desc &plain, const dnnl::memory::desc &chosen,
+                        bool isWritten, int64_t &scratchBytes) {
+  operand.plain = dnnl::memory(plain, libraryEngine(), nullptr);
+  operand.isSame = plain == chosen;
+  if (operand.isSame) {
+    operand.blocked = operand.plain;
+    return;
+  }
+  operand.blocked = dnnl::memory(chosen, libraryEngine());
+  scratchBytes += int64_t(chosen.get_size());
+  operand.reorder = isWritten ? dnnl::reorder(operand.blocked, operand.plain)
+                              : dnnl::reorder(operand.plain, operand.blocked);
+}
+
+ConvolutionCache::Entry *ConvolutionCache::find(const para_convolution_desc *key, int64_t &scratchBytes,
+                                                std::string &cause) {
+  std::unique_ptr<Entry> &entry = entries[key];
+  if (entry && std::memcmp(&entry->desc, key, sizeof(*key)) == 0)
+    return entry.get();
+  try {
+    const para_convolution_desc &desc = *key;
+    auto made = std::make_unique<Entry>();
+    made->desc = desc;
+    dnnl::memory::dims x{desc.n, desc.c}, y{desc.n, desc.k}, w, strides, dilates, low, high;
+    if (desc.groups > 1)
+      w = {desc.groups, desc.k / desc.groups, desc.c / desc.groups};
+    else
+      w = {desc.k, desc.c};
+    for (int32_t d = 0; d < desc.spatial; ++d) {
+      x.push_back(desc.in[d]);
+      y.push_back(desc.out[d]);
+      w.push_back(desc.window[d]);
+      strides.push_back(desc.stride[d]);
+      dilates.push_back(desc.dilation[d] - 1);
+      low.push_back(desc.pad_low[d]);
+      high.push_back(desc.pad_high[d]);
+    }
+    dnnl::memory::data_type type = libraryType(desc.dtype);
+    auto any = [&](const dnnl::memory::dims &dims) {
+      return dnnl::memory::desc(dims, type, dnnl::memory::format_tag::any);
+    };
+    auto algorithm = dnnl::algorithm::convolution_direct;
+    dnnl::convolution_forward::primitive_desc forward(
+        dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, any(x), any(w), any(y), strides,
+                                        dilates, low, high),
+        libraryEngine());
+    dnnl::memory::desc chosenX = forward.src_desc(), chosenW = forward.weights_desc(), chosenY = forward.dst_desc();
+    if (desc.kind == PARA_CONV_FORWARD) {
+      made->primitive = dnnl::convolution_forward(forward);
+    } else if (desc.kind == PARA_CONV_INPUT_GRAD) {
+      dnnl::convolution_backward_data::primitive_desc backward(
+          dnnl::convolution_backward_data::desc(algorithm, any(x), any(w), any(y), strides, dilates, low, high),
+          libraryEngine(), forward);
+      chosenX = backward.diff_src_desc();
+      chosenW = backward.weights_desc();
+      chosenY = backward.diff_dst_desc();
+      made->primitive = dnnl::convolution_backward_data(backward);
+    } else {
+      dnnl::convolution_backward_weights::primitive_desc backward(
+          dnnl::convolution_backward_weights::desc(algorithm, any(x), any(w), any(y), strides, dilates, low, high),
+          libraryEngine(), forward);
+      chosenX = backward.src_desc();
+      chosenW = backward.diff_weights_desc();
+      chosenY = backward.diff_dst_desc();
+      made->primitive = dnnl::convolution_backward_weights(backward);
+    }
+    bool isForward = desc.kind == PARA_CONV_FORWARD, isInput = desc.kind == PARA_CONV_INPUT_GRAD;
+    makeOperand(made->x, plainDesc(x, type), chosenX, isInput, scratchBytes);
+    makeOperand(made->w, plainDesc(w, type), chosenW, desc.kind == PARA_CONV_WEIGHT_GRAD, scratchBytes);
+    makeOperand(made->y, plainDesc(y, type), chosenY, isForward, scratchBytes);
+    made->arguments = {{isInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, made->x.blocked},
+                       {desc.kind == PARA_CONV_WEIGHT_GRAD ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, made->w.blocked},
+                       {isForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, made->y.blocked}};
+    entry = std::move(made);
+    return entry.get();
+  } catch (const dnnl::error &error) {
+    entry.reset();
+    cause = std::string("oneDNN: ") + error.what();
+    return nullptr;
+  }
+}
+
+} // namespace para::runtime
+
+static para_status runLibrary(para_context *ctx, const para_convolution_desc *desc, void *x, void *w, void *y,
+                              const char *op) {
+  std::string cause;
+  ConvolutionCache::Entry *entry = ctx->convolutions->find(desc, ctx->scratchBytes, cause);
+  if (!entry)
+    return ctx->fail(op, cause);
+  Operand *operands[] = {&entry->y, &entry->x, &entry->w};
+  void *addresses[] = {y, x, w};
+  try {
+    for (int i = 0; i < 3; ++i) {
+      operands[i]->plain.set_data_handle(addresses[i]);
+      if (!operands[i]->isSame && i != desc->kind)
+        operands[i]->reorder.execute(libraryStream(), operands[i]->plain, operands[i]->blocked);
+    }
+    entry->primitive.execute(libraryStream(), entry->arguments);
+    if (Operand &written = *operands[desc->kind]; !written.isSame)
+      written.reorder.execute(libraryStream(), written.blocked, written.plain);
+  } catch (const dnnl::error &error) {
+    return ctx->fail(op, std::string("oneDNN: ") + error.what());
+  }
+  return PARA_OK;
+}
+
+/// f16 is computed in f32: the operands are converted, and the result back.
+static para_status runHalf(para_context *ctx, const para_convolution_desc *desc, void *x, void *w, void *y,
+                           const char *op) {
+  int64_t counts[] = {outputElements(*desc), inputElements(*desc), weightElements(*desc)};
+  void *halves[] = {y, x, w};
+  float *floats[3];
+  floats[0] = reinterpret_cast<float *>(ctx->scratchFor((counts[0] + counts[1] + counts[2]) * 4));
+  floats[1] = floats[0] + counts[0];
+  floats[2] = floats[1] + counts[1];
+  for (int i = 0; i < 3; ++i)
+    if (i != desc->kind)
+      convertElements(PARA_F16, halves[i], PARA_F32, floats[i], counts[i]);
+  // Cached under the same address: it stays the description of this call.
+  para_convolution_desc wide = *desc;
+  wide.dtype = PARA_F32;
+  std::string cause;
+  static thread_local std::unordered_map<const para_convolution_desc *, std::unique_ptr<para_convolution_desc>> keys;
+  std::unique_ptr<para_convolution_desc> &key = keys[desc];
+  if (!key)
+    key = std::make_unique<para_convolution_desc>();
+  *key = wide;
+  para_status status = runLibrary(ctx, key.get(), floats[1], floats[2], floats[0], op);
+  if (status == PARA_OK)
+    convertElements(PARA_F32, floats[desc->kind], PARA_F16, halves[desc->kind], counts[desc->kind]);
+  return status;
+}
+
+para_status para_convolution(para_context *ctx, int32_t stream, const para_convolution_desc *desc, void *x, void *w,
+                             void *y, const char *op) {
+  OpScope scope(ctx, stream, op, "convolution");
+  if (desc->spatial < 1 || desc->spatial > 3 || desc->groups < 1 || desc->kind < 0 || desc->kind > 2)
+    return ctx->fail(op, "convolution: bad description");
+  switch (desc->dtype) {
+  case PARA_F64:
+    convolveDirect(ctx->threads, *desc, static_cast<double *>(x), static_cast<double *>(w), static_cast<double *>(y));
+    return PARA_OK;
+  case PARA_F32:
+  case PARA_BF16:
+    return runLibrary(ctx, desc, x, w, y, op);
+  case PARA_F16:
+    return runHalf(ctx, desc, x, w, y, op);
+  }
+  return ctx->fail(op, "convolution: no code for this element type");
+}

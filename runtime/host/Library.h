@@ -1,0 +1,27 @@
+//===- Library.h - oneDNN's engine and stream -------------------*- C++ -*-===//
+#ifndef PARA_RUNTIME_HOST_LIBRARY_H
+#define PARA_RUNTIME_HOST_LIBRARY_H
+
+#include "para/Runtime/para_runtime.h"
+
+#include <dnnl.hpp>
+
+namespace para::runtime {
+
+inline dnnl::engine &libraryEngine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+inline dnnl::stream &libraryStream() {
+  static dnnl::stream stream(libraryEngine());
+  return stream;
+}
+
+inline dnnl::memory::data_type libraryType(int32_t dtype) {
+  return dtype == PARA_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+} // namespace para::runtime
+
+#endif

@@ -1,0 +1,145 @@
+//===- Matmul.cpp - Library matrix products -----------------------------------===//
+#include "Context.h"
+#include "Gemm.h"
+#include "Library.h"
+#include "Matmul.h"
+
+using namespace para::runtime;
+
+namespace para::runtime {
+
+struct MatmulCache::Entry {
+  para_matmul_desc original, desc;
+  dnnl::matmul primitive;
+  dnnl::memory a, b, c;
+  std::unordered_map<int, dnnl::memory> arguments;
+};
+
+MatmulCache::MatmulCache() = default;
+MatmulCache::~MatmulCache() = default;
+
+static void dropBatch(para_matmul_desc &desc, int32_t at) {
+  for (int32_t d = at; d + 1 < desc.batch_rank; ++d) {
+    desc.batch[d] = desc.batch[d + 1];
+    desc.a_batch_stride[d] = desc.a_batch_stride[d + 1];
+    desc.b_batch_stride[d] = desc.b_batch_stride[d + 1];
+    desc.c_batch_stride[d] = desc.c_batch_stride[d + 1];
+  }
+  --desc.batch_rank;
+}
+
+para_matmul_desc simplify(const para_matmul_desc &original) {
+  para_matmul_desc desc = original;
+  for (int32_t d = desc.batch_rank; d-- > 0;)
+    if (desc.batch[d] == 1)
+      dropBatch(desc, d);
+  for (int32_t d = desc.batch_rank - 1; d-- > 0;) {
+    int64_t inner = desc.batch[d + 1];
+    if (desc.a_batch_stride[d] != inner * desc.a_batch_stride[d + 1] ||
+        desc.b_batch_stride[d] != inner * desc.b_batch_stride[d + 1] ||
+        desc.c_batch_stride[d] != inner * desc.c_batch_stride[d + 1])
+      continue;
+    desc.batch[d + 1] *= desc.batch[d];
+    dropBatch(desc, d);
+  }
+  while (desc.batch_rank > 0) {
+    int32_t d = desc.batch_rank - 1;
+    if (desc.b_batch_stride[d] != 0 || desc.a_batch_stride[d] != desc.m * desc.a_row_stride ||
+        desc.c_batch_stride[d] != desc.m * desc.c_row_stride)
+      break;
+    desc.m *= desc.batch[d];
+    dropBatch(desc, d);
+  }
+  return desc;
+}
+
+MatmulCache::Entry *MatmulCache::find(const para_matmul_desc *desc, std::string &cause) {
+  std::unique_ptr<Entry> &entry = entries[desc];
+  if (entry && std::memcmp(&entry->original, desc, sizeof(*desc)) == 0)
+    return entry.get();
+  try {
+    auto made = std::make_unique<Entry>();
+    made->original = *desc;
+    made->desc = simplify(*desc);
+    const para_matmul_desc &d = made->desc;
+    dnnl::memory::dims aDims, bDims, cDims, aStrides, bStrides, cStrides;
+    for (int32_t i = 0; i < d.batch_rank; ++i) {
+      // An operand that does not vary has extent 1 there, which oneDNN broadcasts.
+      aDims.push_back(d.a_batch_stride[i] ? d.batch[i] : 1);
+      bDims.push_back(d.b_batch_stride[i] ? d.batch[i] : 1);
+      cDims.push_back(d.batch[i]);
+      aStrides.push_back(d.a_batch_stride[i] ? d.a_batch_stride[i] : 1);
+      bStrides.push_back(d.b_batch_stride[i] ? d.b_batch_stride[i] : 1);
+      cStrides.push_back(d.c_batch_stride[i]);
+    }
+    aDims.insert(aDims.end(), {d.m, d.k});
+    bDims.insert(bDims.end(), {d.k, d.n});
+    cDims.insert(cDims.end(), {d.m, d.n});
+    aStrides.insert(aStrides.end(), {d.a_row_stride, d.a_column_stride});
+    bStrides.insert(bStrides.end(), {d.b_row_stride, d.b_column_stride});
+    cStrides.insert(cStrides.end(), {d.c_row_stride, 1});
+    dnnl::memory::data_type type = libraryType(d.dtype);
+    dnnl::memory::desc a(aDims, type, aStrides), b(bDims, type, bStrides), c(cDims, type, cStrides);
+    dnnl::primitive_attr attributes;
+    if (d.alpha != 1)
+      attributes.set_output_scales(0, {d.alpha});
+    if (d.beta != 0) {
+      dnnl::post_ops post;
+      post.append_sum(d.beta);
+      attributes.set_post_ops(post);
+    }
+    dnnl::matmul::primitive_desc primitive(dnnl::matmul::desc(a, b, c), attributes, libraryEngine());
+    made->primitive = dnnl::matmul(primitive);
+    made->a = dnnl::memory(a, libraryEngine(), nullptr);
+    made->b = dnnl::memory(b, libraryEngine(), nullptr);
+    made->c = dnnl::memory(c, libraryEngine(), nullptr);
+    made->arguments = {{DNNL_ARG_SRC, made->a}, {DNNL_ARG_WEIGHTS, made->b}, {DNNL_ARG_DST, made->c}};
+    entry = std::move(made);
+    return entry.get();
+  } catch (const dnnl::error &error) {
+    entry.reset();
+    cause = std::string("oneDNN: ") + error.what();
+    return nullptr;
+  }
+}
+
+} // namespace para::runtime
+
+template <typename T, typename Sum>
+static para_status runOwn(para_context *ctx, const para_matmul_desc &desc, const void *a, const void *b, void *c) {
+  Gemm<T, Sum>::run(ctx->threads, desc, static_cast<const T *>(a), static_cast<const T *>(b), static_cast<T *>(c));
+  return PARA_OK;
+}
+
+para_status para_matmul(para_context *ctx, int32_t stream, const para_matmul_desc *desc, const void *a, const void *b,
+                        void *c, const char *op) {
+  OpScope scope(ctx, stream, op, "matmul");
+  if (desc->batch_rank < 0 || desc->batch_rank > PARA_MAX_RANK)
+    return ctx->fail(op, "matmul: too many batch dimensions");
+  int64_t results = desc->m * desc->n;
+  for (int32_t d = 0; d < desc->batch_rank; ++d)
+    results *= desc->batch[d];
+  if (results == 0)
+    return PARA_OK;
+  if (desc->dtype == PARA_F64)
+    return runOwn<double, double>(ctx, simplify(*desc), a, b, c);
+  if (desc->dtype == PARA_F16)
+    return runOwn<Float16, float>(ctx, simplify(*desc), a, b, c);
+  if (desc->k == 0 && desc->dtype == PARA_F32)
+    return runOwn<float, float>(ctx, *desc, a, b, c);
+  if ((desc->dtype != PARA_F32 && desc->dtype != PARA_BF16) || desc->k == 0)
+    return ctx->fail(op, "matmul: no code for this element type");
+  std::string cause;
+  MatmulCache::Entry *entry = ctx->matmuls->find(desc, cause);
+  if (!entry)
+    return ctx->fail(op, cause);
+  try {
+    entry->a.set_data_handle(const_cast<void *>(a));
+    entry->b.set_data_handle(const_cast<void *>(b));
+    entry->c.set_data_handle(c);
+    entry->primitive.execute(libraryStream(), entry->arguments);
+  } catch (const dnnl::error &error) {
+    return ctx->fail(op, std::string("oneDNN: ") + error.what());
+  }
+  return PARA_OK;
+}
