@@ -30,4 +30,12 @@ def Para_Structure : OpInterface<"StructureOpInterface"> {
   ];
 }
 
+def Para_BatchCount : OpInterface<"BatchCountOpInterface"> {
+  let cppNamespace = "::para";
+  let description = [{ A count of elements along dimensions, which is a constant once it is known what a batch is. }];
+  let methods = [
+    InterfaceMethod<"Dimensions of operand 0 that are counted.", "::llvm::ArrayRef<int64_t>", "getCountedDims">
+  ];
+}
+
 #endif

@@ -61,6 +61,8 @@ Structure ExtentOp::getStructure() {
   return structure;
 }
 
+ArrayRef<int64_t> ExtentOp::getCountedDims() { return getDims(); }
+
 LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
   TensorBuilder t(getLoc(), builder);
   auto shape = getInput().getType().getShape();

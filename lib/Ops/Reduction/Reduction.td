@@ -10,11 +10,11 @@ def Para_ReduceOp : Para_CoreOp<"reduce", [DeclareOpInterfaceMethods<Para_Elemen
   let hasFolder = 1;
 }
 
-def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>]> {
+def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_BatchCount>, DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>]> {
   let summary = "How many elements of the input lie along dimensions, as a scalar of its element type";
   let description = [{
     The divisor of a mean. It is an op rather than a constant since a mean over the batch inside of a model with batch
-    statistics counts the elements of a microbatch, while the mean of the loss counts the whole batch; `para-resolve-extents`
+    statistics counts the elements of a microbatch, while the mean of the loss counts the whole batch; `para-separate-microbatches`
     decides which and replaces it.
   }];
   let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$dims);

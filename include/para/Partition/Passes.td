@@ -1,0 +1,28 @@
+#ifndef PARA_PARTITION_PASSES_TD
+#define PARA_PARTITION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SeparateMicrobatchesPass : Pass<"para-separate-microbatches", "::mlir::ModuleOp"> {
+  let summary = "Decide what is computed once a microbatch and what once a step";
+  let description = [{
+    With one microbatch, every `para.extent` is a constant and nothing else changes. With more, a reduction over the batch that does
+    not depend on parameters (the count of valid labels) moves to the phase `prepare`, which runs over all microbatches before the
+    forward pass; one that does (batch statistics) is taken over the microbatch alone, which is said once in a remark.
+  }];
+}
+
+def PartitionPass : Pass<"para-partition", "::mlir::ModuleOp"> {
+  let summary = "Make the program of one rank from the annotated program";
+  let description = [{
+    @main (annotated with `para.mesh`, `para.sharding` of arguments, `para.split` and `para.stage` of ops) stays as the serial reference;
+    @spmd is added: local shapes, every reshard an explicit op, padding masked where a reduction would read it. Each op
+    carries `para.origin`, the number of the serial op that it is a part of.
+  }];
+}
+
+def VerifyPartitionPass : Pass<"para-verify-partition", "::mlir::ModuleOp"> {
+  let summary = "Check what the partition stage promises: local types follow from the shardings of arguments and results";
+}
+
+#endif

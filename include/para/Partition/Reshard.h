@@ -1,0 +1,35 @@
+//===- Reshard.h - The cheapest way from one sharding to another -*- C++ -*-===//
+//
+// States are shardings of one value; moves are a slice (free), an all-gather, a reduce-scatter, an all-reduce and an
+// all-to-all. The search is Dijkstra over bytes sent, then over the number of moves; ties go to the earlier move, so the answer
+// is always the same.
+//
+// Example: partial over data to rows cut by data is one reduce-scatter, not an all-reduce and a slice.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_PARTITION_RESHARD_H
+#define PARA_PARTITION_RESHARD_H
+
+#include "para/IR/Sharding.h"
+
+namespace para {
+
+struct ReshardMove {
+  enum Kind { Slice, AllGather, ReduceScatter, AllReduce, AllToAll } kind;
+  Axis axis;
+  int64_t from = -1; ///< dimension that loses the axis
+  int64_t to = -1;   ///< dimension that gets it
+  Sharding result;
+};
+
+struct ReshardPath {
+  std::vector<ReshardMove> moves;
+  int64_t bytes = 0; ///< sent by one rank
+};
+
+/// Finds the path; null if there is none (a partial value cannot come from a whole one).
+std::optional<ReshardPath> findReshardPath(mlir::RankedTensorType global, const Sharding &from, const Sharding &to, MeshAttr mesh);
+
+} // namespace para
+
+#endif

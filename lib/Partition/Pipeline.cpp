@@ -1,0 +1,9 @@
+#include "para/Partition/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+
+void para::buildPartitionPipeline(mlir::OpPassManager &pm) {
+  pm.addPass(createSeparateMicrobatchesPass());
+  pm.addPass(createPartitionPass());
+  pm.addPass(createVerifyPartitionPass());
+}

@@ -1,0 +1,110 @@
+#include "para/Partition/Projection.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace para;
+
+void OpSplit::annotate(Operation *op) const {
+  Builder builder(op->getContext());
+  Sharding sharding = Sharding::replicated(factors.size());
+  for (auto [dim, factor] : llvm::zip(sharding.dims, factors)) {
+    dim.axes = factor.axes;
+    dim.unit = factor.unit;
+  }
+  sharding.partial = partial;
+  op->setAttr("para.split", sharding.getAttr(op->getContext()));
+  if (partialOperand >= 0)
+    op->setAttr("para.partial_operand", builder.getI64IntegerAttr(partialOperand));
+  if (!local.empty())
+    op->setAttr("para.local", builder.getArrayAttr(SmallVector<Attribute>(local.begin(), local.end())));
+}
+
+OpSplit OpSplit::get(Operation *op, const Structure &structure) {
+  OpSplit split;
+  split.factors.resize(structure.factors.size());
+  auto attr = op->getAttrOfType<ShardingAttr>("para.split");
+  if (!attr)
+    return split;
+  Sharding sharding = Sharding::get(attr);
+  for (auto [factor, dim] : llvm::zip(split.factors, sharding.dims))
+    factor = {dim.axes, dim.unit};
+  split.partial = sharding.partial;
+  if (auto operand = op->getAttrOfType<IntegerAttr>("para.partial_operand"))
+    split.partialOperand = operand.getInt();
+  if (auto axes = op->getAttrOfType<ArrayAttr>("para.local"))
+    for (Attribute axis : axes)
+      split.local.push_back(cast<StringAttr>(axis));
+  return split;
+}
+
+DimSharding Projection::project(const DimFactors &factors, const OpSplit &split) const {
+  int64_t before = 1;
+  for (auto [place, factor] : llvm::enumerate(factors)) {
+    if (!split.factors[factor].axes.empty()) {
+      int64_t after = 1;
+      for (int other : llvm::drop_begin(factors, place + 1))
+        after *= structure.factors[other].size;
+      return {split.factors[factor].axes, split.factors[factor].unit * after, before};
+    }
+    before *= structure.factors[factor].size;
+  }
+  return {};
+}
+
+std::optional<Projection::Lifted> Projection::lift(const DimFactors &factors, const DimSharding &sharding) const {
+  if (sharding.axes.empty())
+    return std::nullopt;
+  int64_t total = 1, pieces = 1;
+  for (int factor : factors)
+    total *= structure.factors[factor].size;
+  for (Axis axis : sharding.axes)
+    pieces *= mesh.getSize(axis);
+  bool even = !sharding.hasPadding(total, mesh);
+  int64_t before = 1;
+  for (auto [place, factor] : llvm::enumerate(factors)) {
+    int64_t size = structure.factors[factor].size;
+    int64_t after = total / before / size;
+    if (before == sharding.blocks) {
+      // Equal pieces can be told in any unit that divides them; others only in their own.
+      if (even && (size % pieces) == 0)
+        return Lifted{factor, {sharding.axes, 1}};
+      if (sharding.unit % after == 0 && size % (sharding.unit / after) == 0)
+        return Lifted{factor, {sharding.axes, sharding.unit / after}};
+      return std::nullopt;
+    }
+    before *= size;
+  }
+  return std::nullopt;
+}
+
+Sharding Projection::getOperand(const OpSplit &split, unsigned number) const {
+  const ValueFactors &factors = structure.operands[number];
+  Sharding sharding = Sharding::replicated(factors.size());
+  for (auto [dim, dimFactors] : llvm::zip(sharding.dims, factors))
+    dim = project(dimFactors, split);
+  Linearity linearity = structure.linearity[number];
+  bool passes = split.partialOperand >= 0 ? split.partialOperand == int(number) : linearity == Linearity::Joint;
+  if (passes)
+    for (Axis axis : split.partial)
+      sharding.addPartial(axis);
+  return sharding;
+}
+
+Sharding Projection::getResult(const OpSplit &split, unsigned number) const {
+  const ValueFactors &factors = structure.results[number];
+  Sharding sharding = Sharding::replicated(factors.size());
+  for (auto [dim, dimFactors] : llvm::zip(sharding.dims, factors))
+    dim = project(dimFactors, split);
+  for (Axis axis : split.partial)
+    sharding.addPartial(axis);
+  for (auto [factor, cut] : llvm::zip(structure.factors, split.factors))
+    if (factor.kind == FactorKind::Reduction)
+      for (Axis axis : cut.axes) {
+        if (llvm::is_contained(split.local, axis))
+          continue;
+        sharding.addPartial(axis);
+        sharding.reduction = factor.reduction;
+      }
+  return sharding;
+}

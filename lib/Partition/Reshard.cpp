@@ -1,0 +1,173 @@
+#include "para/Partition/Reshard.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+/// A total order on shardings for the search's maps.
+std::string keyOf(const Sharding &sharding) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  for (const DimSharding &dim : sharding.dims) {
+    for (Axis axis : dim.axes)
+      os << axis.getValue() << ",";
+    os << dim.unit << "/" << dim.blocks << ";";
+  }
+  os << "|";
+  for (Axis axis : sharding.partial)
+    os << axis.getValue() << ",";
+  return key;
+}
+
+class Search {
+public:
+  Search(RankedTensorType global, const Sharding &to, MeshAttr mesh) : global(global), to(to), mesh(mesh) {}
+
+  std::optional<ReshardPath> run(const Sharding &from) {
+    push({0, 0}, from, "", {});
+    std::string goal = keyOf(to);
+    while (!queue.empty()) {
+      auto [cost, key] = *queue.begin();
+      queue.erase(queue.begin());
+      Node node = nodes[key];
+      if (key == goal)
+        return collect(key);
+      expand(node, key);
+    }
+    return std::nullopt;
+  }
+
+private:
+  using Cost = std::pair<int64_t, int64_t>; // bytes, moves
+  struct Node {
+    Cost cost;
+    Sharding sharding;
+    std::string parent;
+    std::optional<ReshardMove> move;
+  };
+
+  int64_t getBytes(const Sharding &sharding) const {
+    auto local = sharding.getLocalType(global, mesh);
+    return local.getNumElements() * llvm::divideCeil(local.getElementTypeBitWidth(), 8u);
+  }
+
+  void push(Cost cost, const Sharding &sharding, const std::string &parent, std::optional<ReshardMove> move) {
+    std::string key = keyOf(sharding);
+    auto it = nodes.find(key);
+    if (it != nodes.end() && it->second.cost <= cost)
+      return;
+    if (it != nodes.end())
+      queue.erase({it->second.cost, key});
+    nodes[key] = {cost, sharding, parent, std::move(move)};
+    queue.insert({cost, key});
+  }
+
+  void step(const Node &node, const std::string &key, ReshardMove::Kind kind, Axis axis, int64_t from, int64_t target, Sharding next) {
+    int64_t n = mesh.getSize(axis), bytes = 0;
+    int64_t before = getBytes(node.sharding), after = getBytes(next);
+    switch (kind) {
+    case ReshardMove::Slice:
+      break;
+    case ReshardMove::AllGather:
+      bytes = (n - 1) * before;
+      break;
+    case ReshardMove::ReduceScatter:
+      bytes = (n - 1) * after;
+      break;
+    case ReshardMove::AllReduce:
+      bytes = 2 * (n - 1) * before / n;
+      break;
+    case ReshardMove::AllToAll:
+      bytes = (n - 1) * before / n;
+      break;
+    }
+    push({node.cost.first + bytes, node.cost.second + 1}, next, key, ReshardMove{kind, axis, from, target, next});
+  }
+
+  /// Gives `axis` to dimension `dim` as its last cut, in the target's unit and blocks if it is the first. False if the dimension
+  /// is not made of such units.
+  bool cut(Sharding &sharding, Axis axis, int64_t dim) const {
+    DimSharding &own = sharding.dims[dim];
+    if (own.axes.empty() && !to.dims[dim].axes.empty()) {
+      own.unit = to.dims[dim].unit;
+      own.blocks = to.dims[dim].blocks;
+    }
+    own.axes.push_back(axis);
+    // Only cuts that the target has, in its order, can help.
+    ArrayRef<Axis> wanted = to.dims[dim].axes;
+    return own.axes.size() <= wanted.size() && wanted.take_front(own.axes.size()) == ArrayRef<Axis>(own.axes) &&
+           own.unit == to.dims[dim].unit && own.blocks == to.dims[dim].blocks;
+  }
+
+  static Axis uncut(Sharding &sharding, int64_t dim) {
+    DimSharding &own = sharding.dims[dim];
+    Axis axis = own.axes.pop_back_val();
+    if (own.axes.empty())
+      own.unit = own.blocks = 1;
+    return axis;
+  }
+
+  void expand(const Node &node, const std::string &key) {
+    int64_t rank = node.sharding.dims.size();
+    for (int64_t dim = 0; dim < rank; ++dim)
+      for (Axis axis : to.dims[dim].axes) {
+        Sharding next = node.sharding;
+        if (!next.isCut(axis) && !next.isPartial(axis) && cut(next, axis, dim))
+          step(node, key, ReshardMove::Slice, axis, -1, dim, next);
+      }
+    for (Axis axis : node.sharding.partial) {
+      if (to.isPartial(axis))
+        continue;
+      Sharding reduced = node.sharding;
+      reduced.removePartial(axis);
+      step(node, key, ReshardMove::AllReduce, axis, -1, -1, reduced);
+      for (int64_t dim = 0; dim < rank; ++dim) {
+        Sharding next = reduced;
+        if (cut(next, axis, dim))
+          step(node, key, ReshardMove::ReduceScatter, axis, -1, dim, next);
+      }
+    }
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      if (node.sharding.dims[dim].axes.empty())
+        continue;
+      Sharding gathered = node.sharding;
+      Axis axis = uncut(gathered, dim);
+      step(node, key, ReshardMove::AllGather, axis, dim, -1, gathered);
+      for (int64_t other = 0; other < rank; ++other) {
+        Sharding next = gathered;
+        if (other != dim && cut(next, axis, other))
+          step(node, key, ReshardMove::AllToAll, axis, dim, other, next);
+      }
+    }
+  }
+
+  ReshardPath collect(std::string key) {
+    ReshardPath path;
+    path.bytes = nodes[key].cost.first;
+    for (; nodes[key].move; key = nodes[key].parent)
+      path.moves.insert(path.moves.begin(), *nodes[key].move);
+    return path;
+  }
+
+  RankedTensorType global;
+  Sharding to;
+  MeshAttr mesh;
+  std::map<std::string, Node> nodes;
+  std::set<std::pair<Cost, std::string>> queue;
+};
+} // namespace
+
+std::optional<ReshardPath> para::findReshardPath(RankedTensorType global, const Sharding &from, const Sharding &to, MeshAttr mesh) {
+  Sharding start = from.getCanonical(global, mesh), goal = to.getCanonical(global, mesh);
+  for (Axis axis : goal.partial)
+    if (!start.isPartial(axis))
+      return std::nullopt;
+  if (start == goal)
+    return ReshardPath();
+  return Search(global, goal, mesh).run(start);
+}
