@@ -1,0 +1,63 @@
+//===- Plan.h - How a program is spread --------------------------*- C++ -*-===//
+//
+// The choices of a plan as data: what a recipe, a plan file or hand-given flags fix, what the planner prices, what is
+// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`).
+//
+// Example, ZeRO-1 on 4 ranks: Plan plan; plan.data = 4; plan.zero = 1; applyPlan(main, plan);
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_PLAN_PLAN_H
+#define PARA_PLAN_PLAN_H
+
+#include "para/IR/Sharding.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+
+#include <map>
+#include <string>
+
+namespace para {
+
+struct Plan {
+  std::string recipe; ///< name for people: "ddp", "zero1 x pipeline"
+  int64_t data = 1, tensor = 1, pipeline = 1;
+  int zero = 0;             ///< what is cut over `data`: 1 optimizer state, 2 gradients too, 3 parameters too
+  int64_t microbatches = 1;
+  std::string schedule = "1f1b"; ///< order of microbatches: "gpipe", "1f1b"
+  bool buckets = true;           ///< gradients are reduced in buckets (DDP) rather than one by one
+  /// Stage of each node of the model; empty: cut by cost.
+  std::map<std::string, int64_t> stages;
+  /// Constraints by value name, in the syntax of --shard.
+  std::map<std::string, std::string> shards;
+
+  int64_t getNumRanks() const { return data * tensor * pipeline; }
+  MeshAttr getMesh(mlir::MLIRContext *ctx) const;
+  llvm::json::Object toJson() const;
+  static llvm::Expected<Plan> fromJson(const llvm::json::Value &value);
+};
+
+/// Annotates @main. Fails with a diagnostic where the plan does not suit the program.
+mlir::LogicalResult applyPlan(mlir::func::FuncOp main, const Plan &plan);
+
+/// Stage of every node by its name such that the costliest stage is cheapest; nodes keep their order. In `para.stage` of ops.
+mlir::LogicalResult assignStages(mlir::func::FuncOp main, int64_t stages, const std::map<std::string, int64_t> &given);
+
+/// Cuts of weights over `tensor`, found from the structure: column-parallel where what follows ends in a contraction with another
+/// weight (which is then row-parallel), row-parallel where the input is cut already. By argument number.
+std::map<unsigned, Sharding> findTensorCuts(mlir::func::FuncOp main, MeshAttr mesh);
+
+/// How each value is seen by propagation before its own sharding is known.
+struct PropagationViews {
+  std::map<unsigned, Sharding> arguments;             ///< in which sharding an argument is used (rather than kept)
+  llvm::DenseMap<mlir::Value, Sharding> updateViews;  ///< in which sharding the update phase sees a gradient
+};
+
+/// Chooses the split of every op in program order, from the shardings of its operands: of the proposals that the operands make, the
+/// one of least time (compute over its pieces, bytes of reshards). Writes `para.split`; returns the sharding of every value.
+llvm::DenseMap<mlir::Value, Sharding> propagate(mlir::func::FuncOp main, MeshAttr mesh, const PropagationViews &views);
+
+} // namespace para
+
+#endif

@@ -1,0 +1,120 @@
+#include "para/IR/Program.h"
+#include "para/Partition/Projection.h"
+#include "para/Plan/Plan.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Cuts one more dimension by `axis`: the one that leaves least on a rank; as it was if none does.
+Sharding cutFurther(Sharding sharding, RankedTensorType type, Axis axis, MeshAttr mesh) {
+  Sharding best = sharding;
+  int64_t least = sharding.getLocalType(type, mesh).getNumElements();
+  for (size_t dim = 0; dim < sharding.dims.size(); ++dim) {
+    Sharding candidate = sharding;
+    candidate.dims[dim].axes.push_back(axis);
+    int64_t elements = candidate.getLocalType(type, mesh).getNumElements();
+    if (elements < least) {
+      least = elements;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+class Applier {
+public:
+  Applier(func::FuncOp main, const Plan &plan) : main(main), plan(plan), ctx(main.getContext()), mesh(plan.getMesh(ctx)), data(StringAttr::get(ctx, "data")) {}
+
+  LogicalResult run() {
+    main->getParentOfType<ModuleOp>()->setAttr("para.mesh", mesh);
+    if (failed(assignStages(main, plan.pipeline, plan.stages)))
+      return failure();
+    std::map<unsigned, Sharding> cuts = findTensorCuts(main, mesh);
+    for (BlockArgument argument : main.getArguments())
+      setArgument(argument, cuts);
+    findGradients();
+    propagate(main, mesh, views);
+    return success();
+  }
+
+private:
+  void setArgument(BlockArgument argument, const std::map<unsigned, Sharding> &cuts) {
+    unsigned index = argument.getArgNumber();
+    StringRef kind = getArgKind(main, index);
+    RankedTensorType type = typeOf(argument);
+    Sharding rest = Sharding::replicated(type.getRank());
+    if (kind == "input") {
+      if (auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim"))
+        rest.dims[batch.getInt()].axes = {StringAttr::get(ctx, kMicrobatch), data};
+      rest = rest.getCanonical(type, mesh);
+      views.arguments[index] = rest;
+    } else if (kind == "parameter") {
+      if (auto it = cuts.find(index); it != cuts.end())
+        rest = it->second;
+      views.arguments[index] = rest; // in use a parameter is whole over `data`
+      bool trained = bool(main.getArgAttr(index, "para.trainable"));
+      Sharding owned = cutFurther(rest, type, data, mesh);
+      if (trained)
+        owners[getArgName(main, index)] = plan.zero >= 1 ? owned : rest;
+      if (plan.zero >= 3 && trained)
+        rest = owned;
+    } else if (kind == "state") {
+      if (auto of = main.getArgAttrOfType<StringAttr>(index, "para.state_of"))
+        if (auto it = owners.find(of.getValue()); it != owners.end() && it->second.dims.size() == rest.dims.size())
+          rest = it->second;
+      views.arguments[index] = rest;
+    }
+    main.setArgAttr(index, "para.sharding", rest.getCanonical(type, mesh).getAttr(ctx));
+  }
+
+  /// The gradient of a parameter is what its update takes from before the update phase, of the parameter's shape. All of the update
+  /// sees it in the sharding of the optimizer's state; from ZeRO-2 on it has it from where it is made.
+  void findGradients() {
+    for (auto [index, result] : llvm::enumerate(getResults(main))) {
+      auto target = main.getResultAttrOfType<StringAttr>(index, "para.updates");
+      auto owner = target ? owners.find(target.getValue()) : owners.end();
+      if (owner == owners.end())
+        continue;
+      SmallVector<Value> work = {result.value};
+      llvm::DenseSet<Value> seen;
+      while (!work.empty()) {
+        Value value = work.pop_back_val();
+        Operation *op = value.getDefiningOp();
+        if (!op || !seen.insert(value).second || typeOf(value).getRank() == 0)
+          continue;
+        if (getPhase(op) == Phase::Update) {
+          llvm::append_range(work, op->getOperands());
+          continue;
+        }
+        if (typeOf(value).getShape() != typeOf(result.value).getShape())
+          continue;
+        Sharding sharding = owner->second.getCanonical(typeOf(value), mesh);
+        views.updateViews[value] = sharding;
+        if (plan.zero >= 2 && op->getNumResults() == 1)
+          op->setAttr("para.target", sharding.getAttr(ctx));
+      }
+    }
+  }
+
+  func::FuncOp main;
+  const Plan &plan;
+  MLIRContext *ctx;
+  MeshAttr mesh;
+  Axis data;
+  PropagationViews views;
+  llvm::StringMap<Sharding> owners;
+};
+} // namespace
+
+LogicalResult para::applyPlan(func::FuncOp main, const Plan &plan) {
+  main.walk([](Operation *op) {
+    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage"})
+      op->removeAttr(name);
+  });
+  return Applier(main, plan).run();
+}

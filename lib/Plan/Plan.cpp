@@ -1,0 +1,69 @@
+#include "para/Plan/Plan.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace para;
+
+MeshAttr Plan::getMesh(MLIRContext *ctx) const {
+  Builder builder(ctx);
+  return MeshAttr::get(ctx, builder.getStrArrayAttr({"pipeline", "data", "tensor", kMicrobatch}),
+                       builder.getDenseI64ArrayAttr({pipeline, data, tensor, microbatches}));
+}
+
+llvm::json::Object Plan::toJson() const {
+  llvm::json::Object object{{"version", 1},
+                            {"recipe", recipe},
+                            {"mesh", llvm::json::Object{{"data", data}, {"tensor", tensor}, {"pipeline", pipeline}}},
+                            {"zero", zero},
+                            {"microbatches", microbatches},
+                            {"schedule", schedule}};
+  if (!stages.empty()) {
+    llvm::json::Object list;
+    for (const auto &[node, stage] : stages)
+      list[node] = stage;
+    object["stages"] = std::move(list);
+  }
+  return object;
+}
+
+static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
+
+llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
+  const llvm::json::Object *object = value.getAsObject();
+  if (!object)
+    return fail("a plan is a JSON object");
+  Plan plan;
+  auto version = object->getInteger("version");
+  if (!version || *version != 1)
+    return fail("a plan of version 1 is expected");
+  plan.recipe = object->getString("recipe").value_or("file").str();
+  auto read = [&](const llvm::json::Object &from, llvm::StringRef key, int64_t &target) -> llvm::Error {
+    const llvm::json::Value *entry = from.get(key);
+    if (!entry)
+      return llvm::Error::success();
+    auto number = entry->getAsInteger();
+    if (!number || *number < 1 || *number > (1 << 20))
+      return fail("'" + key + "' of the plan must be a whole number from 1 on");
+    target = *number;
+    return llvm::Error::success();
+  };
+  if (const llvm::json::Object *mesh = object->getObject("mesh"))
+    for (auto [key, target] : {std::pair{"data", &plan.data}, {"tensor", &plan.tensor}, {"pipeline", &plan.pipeline}})
+      if (llvm::Error error = read(*mesh, key, *target))
+        return std::move(error);
+  if (llvm::Error error = read(*object, "microbatches", plan.microbatches))
+    return std::move(error);
+  plan.zero = int(object->getInteger("zero").value_or(0));
+  if (plan.zero < 0 || plan.zero > 3)
+    return fail("'zero' of the plan must be 0 to 3");
+  plan.schedule = object->getString("schedule").value_or("1f1b").str();
+  if (const llvm::json::Object *stages = object->getObject("stages"))
+    for (const auto &[node, stage] : *stages) {
+      auto number = stage.getAsInteger();
+      if (!number)
+        return fail("the stage of '" + llvm::StringRef(node) + "' is not a number");
+      plan.stages[llvm::StringRef(node).str()] = *number;
+    }
+  return plan;
+}

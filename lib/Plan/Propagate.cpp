@@ -1,0 +1,215 @@
+#include "para/IR/Program.h"
+#include "para/Partition/Projection.h"
+#include "para/Partition/Reshard.h"
+#include "para/Plan/Plan.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+// Relative weights of a reference device, used only to compare splits of one op: 100 Gflop/s, 10 GB/s of memory, 2 GB/s of
+// network for each GB/s of a host core. The planner prices whole plans by the machine itself.
+constexpr double kSecondsPerFlop = 1e-11, kSecondsPerByte = 1e-10, kSecondsPerSentByte = 5e-10;
+
+class Propagator {
+public:
+  Propagator(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) : main(main), mesh(mesh), views(views) {}
+
+  llvm::DenseMap<Value, Sharding> run() {
+    for (BlockArgument argument : main.getArguments()) {
+      auto it = views.arguments.find(argument.getArgNumber());
+      shardings[argument] = it != views.arguments.end() ? it->second : Sharding::replicated(typeOf(argument).getRank());
+    }
+    for (Operation &op : main.getBody().front().without_terminator())
+      visit(&op);
+    return std::move(shardings);
+  }
+
+private:
+  struct Proposal {
+    int factor;
+    FactorSplit split;
+    int64_t bytes; ///< of the operand that makes it
+  };
+
+  Sharding getView(Operation *user, Value value) {
+    if (getPhase(user) == Phase::Update) {
+      auto it = views.updateViews.find(value);
+      if (it != views.updateViews.end())
+        return it->second;
+    }
+    return shardings[value];
+  }
+
+  void visit(Operation *op) {
+    auto structured = dyn_cast<StructureOpInterface>(op);
+    if (!structured)
+      return;
+    Structure structure = structured.getStructure();
+    Projection projection(structure, mesh);
+    SmallVector<Sharding> operands;
+    SmallVector<SmallVector<Proposal>> proposals;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      operands.push_back(getView(op, operand));
+      proposals.push_back(propose(structure, projection, index, operands.back(), operand));
+    }
+    OpSplit best = choose(op, structure, projection, operands, proposals);
+    addPartials(op, structure, operands, best);
+    best.annotate(op);
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      shardings[result] = projection.getResult(best, index).getCanonical(typeOf(result), mesh);
+    if (auto target = op->getAttrOfType<ShardingAttr>("para.target")) {
+      Sharding sharding = Sharding::get(target);
+      if (shardings[op->getResult(0)].isPartial(kMicrobatch))
+        sharding.addPartial(StringAttr::get(op->getContext(), kMicrobatch));
+      shardings[op->getResult(0)] = sharding;
+    }
+  }
+
+  SmallVector<Proposal> propose(const Structure &structure, const Projection &projection, unsigned index, const Sharding &sharding, Value operand) {
+    SmallVector<Proposal> result;
+    RankedTensorType type = typeOf(operand);
+    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    for (auto [factors, cut] : llvm::zip(structure.operands[index], sharding.dims)) {
+      auto lifted = projection.lift(factors, cut);
+      if (lifted && structure.factors[lifted->factor].kind != FactorKind::Whole)
+        result.push_back({lifted->factor, lifted->split, bytes});
+    }
+    return result;
+  }
+
+  /// Adds what fits: a factor is cut once, an axis cuts one factor, and a dimension is cut in one factor only.
+  static void merge(const Structure &structure, OpSplit &split, ArrayRef<Proposal> proposals) {
+    for (const Proposal &proposal : proposals) {
+      if (!split.factors[proposal.factor].axes.empty())
+        continue;
+      bool taken = llvm::any_of(split.factors, [&](const FactorSplit &other) {
+        return llvm::any_of(other.axes, [&](Axis axis) { return llvm::is_contained(proposal.split.axes, axis); });
+      });
+      auto clashes = [&](const DimFactors &factors) {
+        return llvm::is_contained(factors, proposal.factor) &&
+               llvm::any_of(factors, [&](int other) { return !split.factors[other].axes.empty(); });
+      };
+      for (const auto &values : {structure.operands, structure.results})
+        for (const ValueFactors &value : values)
+          taken |= llvm::any_of(value, clashes);
+      if (!taken)
+        split.factors[proposal.factor] = proposal.split;
+    }
+  }
+
+  double price(Operation *op, const Structure &structure, const Projection &projection, ArrayRef<Sharding> operands, const OpSplit &split) {
+    double pieces = 1, sent = 0;
+    for (auto [factor, cut] : llvm::zip(structure.factors, split.factors)) {
+      int64_t units = factor.size / cut.unit, local = units;
+      for (Axis axis : cut.axes)
+        local = llvm::divideCeil(local, mesh.getSize(axis));
+      pieces *= double(units) / double(std::max<int64_t>(local, 1));
+    }
+    auto structured = cast<StructureOpInterface>(op);
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      Sharding from = operands[index], wanted = projection.getOperand(split, index);
+      // What stays partial by linearity is decided later and costs nothing here.
+      for (Axis axis : from.partial)
+        if (structure.linearity[index] != Linearity::None)
+          wanted.addPartial(axis);
+      from.removePartial(kMicrobatch);
+      wanted.removePartial(kMicrobatch);
+      auto path = findReshardPath(typeOf(operand), from, wanted, mesh);
+      sent += path ? double(path->bytes) : 1e30;
+    }
+    for (auto [index, result] : llvm::enumerate(op->getResults())) {
+      Sharding sharding = projection.getResult(split, index);
+      sharding.removePartial(kMicrobatch);
+      double bytes = double(sharding.getLocalType(typeOf(result), mesh).getNumElements()) * 4;
+      for (Axis axis : sharding.partial)
+        sent += 2.0 * bytes * double(mesh.getSize(axis) - 1) / double(mesh.getSize(axis));
+    }
+    return (structured.getFlops() * kSecondsPerFlop + structured.getBytesMoved() * kSecondsPerByte) / pieces + sent * kSecondsPerSentByte;
+  }
+
+  OpSplit choose(Operation *op, const Structure &structure, const Projection &projection, ArrayRef<Sharding> operands,
+                 ArrayRef<SmallVector<Proposal>> proposals) {
+    OpSplit none;
+    none.factors.resize(structure.factors.size());
+    // Each operand once has the first word; then the others in the order of their size.
+    SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, proposals.size()));
+    llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+      int64_t x = proposals[a].empty() ? 0 : proposals[a][0].bytes, y = proposals[b].empty() ? 0 : proposals[b][0].bytes;
+      return x > y;
+    });
+    SmallVector<OpSplit> candidates;
+    for (unsigned first : order) {
+      OpSplit split = none;
+      merge(structure, split, proposals[first]);
+      for (unsigned other : order)
+        merge(structure, split, proposals[other]);
+      if (llvm::none_of(candidates, [&](const OpSplit &seen) { return seen.factors == split.factors; }))
+        candidates.push_back(split);
+    }
+    if (candidates.empty())
+      return none;
+    if (candidates.size() == 1)
+      return candidates[0];
+    double least = 0;
+    const OpSplit *best = nullptr;
+    for (const OpSplit &candidate : candidates) {
+      double seconds = price(op, structure, projection, operands, candidate);
+      if (!best || seconds < least) {
+        least = seconds;
+        best = &candidate;
+      }
+    }
+    return *best;
+  }
+
+  /// Lets sums that are not finished pass through linear ops as long as that costs nothing; over microbatches, always.
+  void addPartials(Operation *op, const Structure &structure, ArrayRef<Sharding> operands, OpSplit &split) {
+    SmallVector<unsigned> joint;
+    for (auto [index, linearity] : llvm::enumerate(structure.linearity))
+      if (linearity == Linearity::Joint)
+        joint.push_back(index);
+    for (auto [index, sharding] : llvm::enumerate(operands)) {
+      if (sharding.partial.empty() || sharding.reduction != ReductionKind::Sum || structure.linearity[index] == Linearity::None)
+        continue;
+      bool cheap = typeOf(op->getResult(0)).getNumElements() <= typeOf(op->getOperand(index)).getNumElements() &&
+                   cast<StructureOpInterface>(op).getFlops() <= 2.0 * double(typeOf(op->getOperand(index)).getNumElements());
+      for (Axis axis : sharding.partial) {
+        if (!cheap && axis.getValue() != kMicrobatch)
+          continue;
+        if (llvm::is_contained(split.partial, axis) || isUsed(split, axis))
+          continue;
+        if (structure.linearity[index] == Linearity::Joint) {
+          bool all = llvm::all_of(joint, [&](unsigned other) { return operands[other].isPartial(axis) && operands[other].reduction == ReductionKind::Sum; });
+          if (all && split.partialOperand < 0)
+            split.partial.push_back(axis);
+          continue;
+        }
+        bool alone = true;
+        for (auto [other, otherSharding] : llvm::enumerate(operands))
+          alone &= other == index || !otherSharding.isPartial(axis);
+        if (alone && (split.partial.empty() || split.partialOperand == int(index))) {
+          split.partial.push_back(axis);
+          split.partialOperand = index;
+        }
+      }
+    }
+    llvm::sort(split.partial, [](Axis a, Axis b) { return a.getValue() < b.getValue(); });
+  }
+
+  static bool isUsed(const OpSplit &split, Axis axis) {
+    return llvm::any_of(split.factors, [&](const FactorSplit &factor) { return llvm::is_contained(factor.axes, axis); });
+  }
+
+  func::FuncOp main;
+  MeshAttr mesh;
+  const PropagationViews &views;
+  llvm::DenseMap<Value, Sharding> shardings;
+};
+} // namespace
+
+llvm::DenseMap<Value, Sharding> para::propagate(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) {
+  return Propagator(main, mesh, views).run();
+}
