@@ -114,7 +114,7 @@ def Para_CastOp : Para_ElementwiseOp<"cast", (ins Para_Tensor:$input),
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Para_AddNOp : Para_CoreOp<"add_n", [Elementwise, SameOperandsAndResultType, DeclareOpInterfaceMethods<Para_Element>,
+def Para_AddNOp : Para_CoreOp<"add_n", [Elementwise, Commutative, SameOperandsAndResultType, DeclareOpInterfaceMethods<Para_Element>,
                                         DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>]> {
   let summary = "Sum of any number of tensors; the order of its terms is free";
   let arguments = (ins Variadic<Para_Tensor>:$inputs);

@@ -1,0 +1,20 @@
+#ifndef PARA_SCHEDULE_PASSES_TD
+#define PARA_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SplitStagesPass : Pass<"para-split-stages", "::mlir::ModuleOp"> {
+  let summary = "Make one function a pipeline stage from @spmd, with sends and receives";
+  let description = [{
+    @stage0, @stage1, ... replace @spmd. A value that another stage uses is sent to it in the phase that makes it; what follows from
+    inputs alone is computed on each stage that needs it; a parameter used on two stages is sent from its home once a step.
+  }];
+}
+
+def ScheduleMicrobatchesPass : Pass<"para-schedule-microbatches", "::mlir::ModuleOp"> {
+  let summary = "Write the order of actions onto each stage's function and verify it";
+  let description = [{ `para.schedule` is a list of [phase, microbatch]. Phases in which a stage has nothing to do are left out. }];
+  let options = [Option<"schedule", "schedule", "std::string", "\"1f1b\"", "name of the pipeline schedule">];
+}
+
+#endif

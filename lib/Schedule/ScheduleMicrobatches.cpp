@@ -1,0 +1,78 @@
+#include "para/IR/Program.h"
+#include "para/IR/Sharding.h"
+#include "para/Interfaces/Collective.h"
+#include "para/Schedule/Passes.h"
+#include "para/Schedule/Schedule.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace para {
+#define GEN_PASS_DEF_SCHEDULEMICROBATCHESPASS
+#include "para/Schedule/Passes.h.inc"
+} // namespace para
+
+namespace {
+struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<ScheduleMicrobatchesPass> {
+  using ScheduleMicrobatchesPassBase::ScheduleMicrobatchesPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto mesh = module->getAttrOfType<MeshAttr>("para.mesh");
+    int64_t stages = mesh ? mesh.getSize("pipeline") : 1, microbatches = mesh ? mesh.getSize(kMicrobatch) : 1;
+    SmallVector<func::FuncOp> functions;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      functions.push_back(module.lookupSymbol<func::FuncOp>("stage" + std::to_string(stage)));
+      if (!functions.back()) {
+        module.emitError() << "has no @stage" << stage << ": para-split-stages comes first";
+        return signalPassFailure();
+      }
+    }
+    auto made = makeSchedule(schedule, stages, microbatches);
+    if (!made) {
+      module.emitError() << llvm::toString(made.takeError());
+      return signalPassFailure();
+    }
+    SmallVector<Transfer> transfers;
+    for (auto [stage, function] : llvm::enumerate(functions))
+      complete(function, stage, microbatches, made->stages[stage], transfers);
+    if (llvm::Error error = verifySchedule(*made, microbatches, transfers)) {
+      module.emitError() << "the schedule '" << schedule << "' is refused: " << llvm::toString(std::move(error));
+      return signalPassFailure();
+    }
+    for (auto [function, actions] : llvm::zip(functions, made->stages))
+      annotate(function, actions);
+  }
+
+  /// Puts `prepare` and `setup` before, `update` behind, leaves out phases without work and collects what the stage receives.
+  void complete(func::FuncOp function, int64_t stage, int64_t microbatches, std::vector<Action> &actions, SmallVector<Transfer> &transfers) {
+    std::set<Phase> phases;
+    function.walk([&](Operation *op) {
+      if (!op->hasAttr("para.phase"))
+        return;
+      phases.insert(getPhase(op));
+      auto peer = op->getAttrOfType<IntegerAttr>("peer");
+      if (peer && op->getNumResults() == 1 && isa<CollectiveOpInterface>(op))
+        transfers.push_back({peer.getInt(), stage, getPhase(op)});
+    });
+    std::vector<Action> all;
+    if (phases.count(Phase::Prepare))
+      for (int64_t m = 0; m < microbatches; ++m)
+        all.push_back({Phase::Prepare, m});
+    if (phases.count(Phase::Setup))
+      all.push_back({Phase::Setup, 0});
+    llvm::copy_if(actions, std::back_inserter(all), [&](const Action &action) { return phases.count(action.phase); });
+    if (phases.count(Phase::Update))
+      all.push_back({Phase::Update, 0});
+    actions = std::move(all);
+  }
+
+  void annotate(func::FuncOp function, ArrayRef<Action> actions) {
+    Builder builder(&getContext());
+    SmallVector<Attribute> list;
+    for (const Action &action : actions)
+      list.push_back(builder.getArrayAttr({PhaseAttr::get(&getContext(), action.phase), builder.getI64IntegerAttr(action.microbatch)}));
+    function->setAttr("para.schedule", builder.getArrayAttr(list));
+  }
+};
+} // namespace
