@@ -29,10 +29,18 @@ private:
     uint64_t order;
     PostedMessage *entry; ///< null: not posted yet
   };
+  /// A message taken before it was asked for.
+  struct Early {
+    int64_t peer, tag;
+    std::vector<char> bytes;
+  };
   bool post(Outgoing &message);
   void progress();
+  /// When the peer has filled its table with messages that are not wanted yet, the oldest is taken aside.
+  void makeRoom(int64_t peer, PostedMessage *entries);
   para_context *ctx;
   std::vector<Outgoing> outgoing;
+  std::vector<Early> early;
   uint64_t nextOrder = 1;
 };
 } // namespace
@@ -81,27 +89,53 @@ para_status SharedMessages::send(int64_t peer, int64_t tag, const char *buffer, 
   return PARA_OK;
 }
 
+/// The oldest message of a pair that `wanted` accepts.
+template <typename Wanted> static PostedMessage *oldest(PostedMessage *entries, Wanted wanted) {
+  PostedMessage *found = nullptr;
+  for (int64_t i = 0; i < messagesPerPair; ++i)
+    if (entries[i].state.load(std::memory_order_acquire) == PostedMessage::Posted && wanted(entries[i]) &&
+        (!found || entries[i].order < found->order))
+      found = &entries[i];
+  return found;
+}
+
+void SharedMessages::makeRoom(int64_t peer, PostedMessage *entries) {
+  for (int64_t i = 0; i < messagesPerPair; ++i)
+    if (entries[i].state.load(std::memory_order_acquire) != PostedMessage::Posted)
+      return;
+  PostedMessage *entry = oldest(entries, [](const PostedMessage &) { return true; });
+  const char *from = ctx->peerArenas[size_t(peer)] + entry->offset;
+  early.push_back({peer, entry->tag, std::vector<char>(from, from + entry->bytes)});
+  entry->state.store(PostedMessage::Taken, std::memory_order_release);
+}
+
 para_status SharedMessages::receive(int64_t peer, int64_t tag, char *buffer, int64_t bytes, const char *op) {
   PostedMessage *entries = ctx->control->messages(peer, ctx->rank), *found = nullptr;
-  bool isAlive = waitUntil(ctx, peer, op, [&] {
-    for (int64_t i = 0; i < messagesPerPair; ++i)
-      if (entries[i].state.load(std::memory_order_acquire) == PostedMessage::Posted && entries[i].tag == tag &&
-          (!found || entries[i].order < found->order))
-        found = &entries[i];
-    if (!found)
+  auto kept = std::find_if(early.begin(), early.end(),
+                           [&](const Early &message) { return message.peer == peer && message.tag == tag; });
+  bool isEarly = kept != early.end();
+  bool isAlive = isEarly || waitUntil(ctx, peer, op, [&] {
+    found = oldest(entries, [&](const PostedMessage &entry) { return entry.tag == tag; });
+    if (!found) {
+      makeRoom(peer, entries);
       progress();
+    }
     return found != nullptr;
   });
   if (!isAlive)
     return PARA_PEER_FAILED;
-  if (found->bytes != bytes)
+  int64_t sent = isEarly ? int64_t(kept->bytes.size()) : found->bytes;
+  if (sent != bytes)
     return ctx->fail(op, format("rank %lld sends %lld bytes with tag %lld where %lld are expected", (long long)peer,
-                                (long long)found->bytes, (long long)tag, (long long)bytes));
-  const char *from = ctx->peerArenas[size_t(peer)] + found->offset;
+                                (long long)sent, (long long)tag, (long long)bytes));
+  const char *from = isEarly ? kept->bytes.data() : ctx->peerArenas[size_t(peer)] + found->offset;
   parallelFor(ctx->threads, bytes, 1 << 19, [&](int64_t begin, int64_t end) {
     std::memcpy(buffer + begin, from + begin, size_t(end - begin));
   });
-  found->state.store(PostedMessage::Taken, std::memory_order_release);
+  if (isEarly)
+    early.erase(kept);
+  else
+    found->state.store(PostedMessage::Taken, std::memory_order_release);
   return PARA_OK;
 }
 
