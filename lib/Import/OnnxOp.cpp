@@ -1,0 +1,183 @@
+#include "Importer.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace para {
+
+OnnxOp::OnnxOp(OnnxImporter &importer, OnnxScope &scope, const onnx::NodeProto &node, int64_t version, std::vector<ImportValue> values)
+    : b(importer.b), version(version), importer(importer), scope(scope), node(node), operands(std::move(values)),
+      results(node.output_size()) {}
+
+StringRef OnnxOp::type() const { return node.op_type(); }
+size_t OnnxOp::numOutputs() const { return node.output_size(); }
+bool OnnxOp::isTraining() const { return importer.options.train; }
+
+ImportValue OnnxOp::input(size_t i) {
+  if (has(i))
+    return operands[i];
+  if (!b.hasFailed())
+    error() << type() << " needs operand " << i;
+  return {};
+}
+
+std::optional<SmallVector<int64_t>> OnnxOp::ints(size_t i) {
+  ImportValue value = input(i);
+  if (!value)
+    return std::nullopt;
+  std::optional<std::vector<int64_t>> values = value.known ? value.known->readInts() : std::nullopt;
+  if (!values) {
+    error() << "operand " << i << " ('" << node.input(i) << "') of " << type() << " must be integers known while compiling";
+    return std::nullopt;
+  }
+  return SmallVector<int64_t>(values->begin(), values->end());
+}
+
+std::optional<double> OnnxOp::number(size_t i, double otherwise) {
+  if (!has(i))
+    return otherwise;
+  std::optional<double> value = operands[i].splat();
+  if (!value)
+    error() << "operand " << i << " ('" << node.input(i) << "') of " << type() << " must be a number known while compiling";
+  return value;
+}
+
+const onnx::AttributeProto *OnnxOp::find(StringRef name, int kind) {
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    if (attribute.name() != name)
+      continue;
+    const onnx::AttributeProto *found = &attribute;
+    if (!attribute.ref_attr_name().empty())
+      found = scope.attributes ? scope.attributes->lookup(attribute.ref_attr_name()) : nullptr;
+    // Files before IR version 2 do not tell the kind.
+    if (found && found->type() != onnx::AttributeProto::UNDEFINED && kind >= 0 && found->type() != kind) {
+      error() << "attribute '" << name << "' has the wrong kind";
+      return nullptr;
+    }
+    return found;
+  }
+  return nullptr;
+}
+
+bool OnnxOp::hasAttribute(StringRef name) { return find(name, -1); }
+
+int64_t OnnxOp::getInt(StringRef name, int64_t otherwise) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::INT);
+  return attribute ? attribute->i() : otherwise;
+}
+
+double OnnxOp::getFloat(StringRef name, double otherwise) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::FLOAT);
+  return attribute ? attribute->f() : otherwise;
+}
+
+std::string OnnxOp::getString(StringRef name, StringRef otherwise) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::STRING);
+  return attribute ? attribute->s() : otherwise.str();
+}
+
+std::optional<SmallVector<int64_t>> OnnxOp::getInts(StringRef name) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::INTS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<int64_t>(attribute->ints().begin(), attribute->ints().end());
+}
+
+std::optional<SmallVector<double>> OnnxOp::getFloats(StringRef name) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::FLOATS);
+  if (!attribute)
+    return std::nullopt;
+  return SmallVector<double>(attribute->floats().begin(), attribute->floats().end());
+}
+
+ImportValue OnnxOp::getTensor(StringRef name) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::TENSOR);
+  if (!attribute || !attribute->has_t())
+    return {};
+  const onnx::TensorProto &tensor = attribute->t();
+  ImportValue value = importer.importTensor(tensor, importer.file.findData(tensor), node.output_size() ? node.output(0) : "", b.t.loc);
+  if (!value)
+    b.markFailed();
+  return value;
+}
+
+std::optional<SmallVector<int64_t>> OnnxOp::axes(int64_t since, size_t operand, StringRef name) {
+  if (version < since)
+    return getInts(name);
+  return has(operand) ? ints(operand) : std::nullopt;
+}
+
+Type OnnxOp::elementType(int64_t onnxType) {
+  Type type = importer.elementType(onnxType);
+  if (!type)
+    error() << "the element type " << getTypeName(static_cast<int32_t>(onnxType)) << " is not supported";
+  return type;
+}
+
+bool OnnxOp::wants(size_t i) const { return i < numOutputs() && !node.output(i).empty() && scope.reads.contains(node.output(i)); }
+
+void OnnxOp::result(ImportValue value, size_t i) {
+  if (i < results.size())
+    results[i] = std::move(value);
+}
+
+void OnnxOp::update(ImportValue buffer, ImportValue value) {
+  auto argument = dyn_cast_or_null<BlockArgument>(buffer.value);
+  if (!argument || !value || !isTraining())
+    return;
+  importer.updates[argument] = std::move(value);
+}
+
+ImportValue OnnxOp::current(ImportValue buffer) const {
+  auto it = buffer.value ? importer.updates.find(buffer.value) : importer.updates.end();
+  return it == importer.updates.end() ? buffer : it->second;
+}
+
+void OnnxOp::noteLogSoftmax(ImportValue result, ImportValue x, int64_t dim) {
+  if (result.value)
+    importer.logSoftmaxOf[result.value] = {x, dim};
+}
+
+ImportValue OnnxOp::getLogSoftmaxScores(ImportValue value, int64_t dim) const {
+  auto it = importer.logSoftmaxOf.find(value.value);
+  return value.value && it != importer.logSoftmaxOf.end() && it->second.second == dim ? it->second.first : ImportValue();
+}
+
+void OnnxOp::inlineGraph(StringRef name) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::GRAPH);
+  if (!attribute || !attribute->has_g())
+    error() << type() << " needs the graph '" << name << "'";
+  else
+    importer.importSubgraph(*this, attribute->g());
+}
+
+static void importIf(OnnxOp &op) {
+  std::optional<double> condition = op.number(0, 0);
+  if (condition)
+    op.inlineGraph(*condition ? "then_branch" : "else_branch");
+}
+
+void registerControlFlow(OnnxRegistry &registry) { registry.add("If", 1, importIf); }
+
+Type getElementType(int64_t onnxType, MLIRContext *context) {
+  auto integer = [&](unsigned width) { return IntegerType::get(context, width); };
+  switch (onnxType) {
+  case onnx::TensorProto::FLOAT: return Float32Type::get(context);
+  case onnx::TensorProto::DOUBLE: return Float64Type::get(context);
+  case onnx::TensorProto::FLOAT16: return Float16Type::get(context);
+  case onnx::TensorProto::BFLOAT16: return BFloat16Type::get(context);
+  case onnx::TensorProto::BOOL: return integer(1);
+  case onnx::TensorProto::INT8: return integer(8);
+  case onnx::TensorProto::INT16: return integer(16);
+  case onnx::TensorProto::INT32: return integer(32);
+  case onnx::TensorProto::INT64: return integer(64);
+  // Integers have no sign of their own in the IR: unsigned ones live in the next wider type.
+  case onnx::TensorProto::UINT8: return integer(16);
+  case onnx::TensorProto::UINT16: return integer(32);
+  case onnx::TensorProto::UINT32: return integer(64);
+  default: return {};
+  }
+}
+
+} // namespace para
