@@ -1,7 +1,7 @@
 //===- Collectives.cpp - What every back end's communication must do ----------===//
 //
 // All ranks of a mesh a x b run all collectives, messages and their corner cases on known data and compare. Ranks come from
-// PARA_TEST_RANKS; PARA_TEST_FAULT provokes failures: kill, stuck, status, sequence.
+// PARA_TEST_RANKS; PARA_TEST_FAULT provokes failures: kill, exit, status, sequence.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"

@@ -1,0 +1,278 @@
+//===- CoreTest.cpp - Manifest, shards, schedules, flags, data -----------------===//
+#include "TestSupport.h"
+
+#include "core/Data.h"
+#include "core/Flags.h"
+#include "core/Hyper.h"
+#include "core/Init.h"
+
+#include <cmath>
+#include <set>
+
+using namespace para::runtime;
+
+static Manifest meshManifest(std::vector<MeshAxis> mesh, int64_t microbatches = 1) {
+  Manifest manifest;
+  manifest.mode = "train";
+  manifest.mesh = std::move(mesh);
+  manifest.batch = 4;
+  manifest.microbatches = microbatches;
+  manifest.hyper = {{"lr", 1e-3}, {"beta1", 0.9}, {"weight_decay", 0.1}};
+  return manifest;
+}
+
+static Tensor cutTensor(const Manifest &manifest, std::vector<int64_t> shape, std::vector<std::vector<std::string>> dims) {
+  Tensor tensor{};
+  tensor.name = "t";
+  tensor.shape = shape;
+  tensor.dims = dims;
+  for (size_t d = 0; d < shape.size(); ++d)
+    tensor.local.push_back(paddedSize(manifest, shape[d], dims[d]));
+  return tensor;
+}
+
+// Every element of a tensor belongs to exactly one rank per replica, for sizes that divide and sizes that do not.
+TEST(Shard, PartsCoverTheTensorOnce) {
+  Manifest manifest = meshManifest({{"data", 3}, {"tensor", 2}}, 2);
+  for (int64_t size = 0; size < 20; ++size)
+    for (auto dims : std::vector<std::vector<std::string>>{{}, {"data"}, {"data", "tensor"}, {"tensor", "data"}, {"microbatch", "data"}}) {
+      Tensor tensor = cutTensor(manifest, {size}, {dims});
+      std::vector<int> count(size_t(size), 0);
+      int64_t blocks = !dims.empty() && dims[0] == "microbatch" ? 2 : 1;
+      for (int64_t rank = 0; rank < manifest.ranks(); ++rank)
+        for (int64_t block = 0; block < blocks && isFirstReplica(manifest, tensor, rank); ++block) {
+          Box box = shardBox(manifest, tensor, manifest.coordinates(rank), block);
+          EXPECT_LE(box.size[0], tensor.local[0]);
+          for (int64_t i = 0; i < box.size[0]; ++i)
+            ++count[size_t(box.begin[0] + i)];
+        }
+      for (int at : count)
+        EXPECT_EQ(at, 1) << size;
+    }
+}
+
+// Size 5 over 2 x 2: pieces of 3 cut into 2, so that gathering over the inner axis gives the outer piece.
+TEST(Shard, InnerCutsAreOfPaddedPieces) {
+  Manifest manifest = meshManifest({{"a", 2}, {"b", 2}});
+  Tensor tensor = cutTensor(manifest, {5}, {{"a", "b"}});
+  EXPECT_EQ(tensor.local[0], 2);
+  std::vector<std::pair<int64_t, int64_t>> found, expected = {{0, 2}, {2, 1}, {3, 2}, {5, 0}};
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    Box box = shardBox(manifest, tensor, manifest.coordinates(rank), 0);
+    found.emplace_back(box.begin[0], box.size[0]);
+  }
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Shard, CopiesBoxes) {
+  std::vector<int32_t> from(4 * 5 * 6), to(2 * 3 * 4, -1);
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = int32_t(i);
+  copyBox(from.data(), {4, 5, 6}, {1, 2, 3}, to.data(), {2, 3, 4}, {0, 1, 1}, {2, 2, 3}, 4);
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 3; ++j)
+      for (int64_t k = 0; k < 4; ++k) {
+        bool isCopied = j >= 1 && k >= 1;
+        int32_t expected = isCopied ? int32_t(((i + 1) * 5 + j - 1 + 2) * 6 + k - 1 + 3) : -1;
+        EXPECT_EQ(to[size_t((i * 3 + j) * 4 + k)], expected);
+      }
+}
+
+TEST(Manifest, OrdersMembersOfACommunicator) {
+  Manifest manifest = meshManifest({{"a", 2}, {"b", 3}});
+  manifest.communicators = {{"a"}, {"b"}, {"a", "b"}};
+  EXPECT_EQ(manifest.members(0, 4), (std::vector<int64_t>{1, 4}));
+  EXPECT_EQ(manifest.members(1, 4), (std::vector<int64_t>{3, 4, 5}));
+  EXPECT_EQ(manifest.members(2, 4), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Manifest, SaysWhatIsWrong) {
+  auto message = [](const std::string &stage) {
+    std::string text = "{\"version\":1,\"model\":\"m\",\"mode\":\"infer\",\"mesh\":[{\"name\":\"data\",\"size\":2}],\"stages\":[" +
+                       stage + "]}";
+    Manifest manifest;
+    return parseManifest(text.data(), text.size(), manifest).message();
+  };
+  auto tensor = [](const std::string &fields) {
+    return "{\"arena_bytes\":64,\"actions\":[],\"tensors\":[{\"name\":\"w\",\"kind\":\"parameter\",\"dtype\":\"f32\"," + fields + "}]}";
+  };
+  EXPECT_EQ(message(tensor("\"shape\":[5],\"dims\":[[\"data\"]],\"local\":[3],\"offset\":0")), "");
+  EXPECT_TRUE(has(message("{\"actions\":[],\"tensors\":[]}"), "lacks 'arena_bytes'"));
+  EXPECT_TRUE(has(message(tensor("\"shape\":[5],\"dims\":[[\"data\"]],\"local\":[2],\"offset\":0")),
+                  "tensor 'w' has local size 2 in dimension 0 where its cuts give 3"));
+  EXPECT_TRUE(has(message(tensor("\"shape\":[5],\"dims\":[[\"tensor\"]],\"local\":[5],\"offset\":0")), "an axis that the mesh lacks"));
+  EXPECT_TRUE(has(message(tensor("\"shape\":[5],\"dims\":[[\"data\"]],\"local\":[3],\"offset\":60")), "outside of the arena"));
+  EXPECT_TRUE(has(message(tensor("\"shape\":\"x\",\"dims\":[],\"local\":[],\"offset\":0")), "'shape' is not a list"));
+  Manifest manifest;
+  EXPECT_EQ(parseManifest("{", 1, manifest).message(), "manifest: not JSON");
+}
+
+TEST(Schedule, FollowsTheFormulas) {
+  Schedule cosine{"cosine", 10, 110, 1e-4}, linear{"linear", 10, 110, 1e-4}, root{"inverse-sqrt", 10, 0, 0};
+  for (const Schedule &schedule : {cosine, linear, root}) {
+    EXPECT_DOUBLE_EQ(learningRate(schedule, 1e-3, 0), 1e-4);
+    EXPECT_DOUBLE_EQ(learningRate(schedule, 1e-3, 9), 1e-3);
+  }
+  EXPECT_DOUBLE_EQ(learningRate(cosine, 1e-3, 10), 1e-3);
+  EXPECT_DOUBLE_EQ(learningRate(cosine, 1e-3, 60), (1e-3 + 1e-4) / 2);
+  EXPECT_DOUBLE_EQ(learningRate(cosine, 1e-3, 35), 1e-4 + 9e-4 * (1 + std::cos(M_PI / 4)) / 2);
+  EXPECT_DOUBLE_EQ(learningRate(cosine, 1e-3, 110), 1e-4);
+  EXPECT_DOUBLE_EQ(learningRate(cosine, 1e-3, 500), 1e-4);
+  EXPECT_DOUBLE_EQ(learningRate(linear, 1e-3, 35), 1e-3 - 9e-4 / 4);
+  EXPECT_DOUBLE_EQ(learningRate(linear, 1e-3, 110), 1e-4);
+  EXPECT_DOUBLE_EQ(learningRate(root, 1e-3, 39), 1e-3 * std::sqrt(10.0 / 40));
+  EXPECT_DOUBLE_EQ(learningRate(Schedule(), 1e-3, 1000), 1e-3);
+}
+
+TEST(Hyper, CorrectsBiasAndTakesOverrides) {
+  Hyper hyper(meshManifest({}), {{"lr", 0.5}}, 7);
+  double value;
+  ASSERT_TRUE(hyper.valueAt("bias_correction1", 2, value));
+  EXPECT_DOUBLE_EQ(value, 1 - 0.9 * 0.9 * 0.9);
+  ASSERT_TRUE(hyper.valueAt("lr", 0, value));
+  EXPECT_DOUBLE_EQ(value, 0.5);
+  ASSERT_TRUE(hyper.valueAt("seed", 0, value));
+  EXPECT_DOUBLE_EQ(value, 7);
+  EXPECT_FALSE(hyper.valueAt("bias_correction2", 0, value)) << "there is no beta2";
+  EXPECT_FALSE(hyper.valueAt("eps", 0, value));
+}
+
+static Status parse(std::vector<std::string> words, Flags &flags) {
+  words.insert(words.begin(), "model");
+  std::vector<char *> argv;
+  for (std::string &word : words)
+    argv.push_back(word.data());
+  return parseFlags(int(argv.size()), argv.data(), meshManifest({{"data", 2}}), flags);
+}
+
+TEST(Flags, TakesBothForms) {
+  Flags flags;
+  ASSERT_OK(parse({"--data", "a.npz", "--steps=12", "--lr", "0.5", "--weight-decay=0", "--shuffle", "3", "--json"}, flags));
+  EXPECT_EQ(flags.data, "a.npz");
+  EXPECT_EQ(flags.steps, 12);
+  EXPECT_EQ(flags.shuffleSeed, 3);
+  EXPECT_TRUE(flags.json);
+  EXPECT_EQ(flags.hyper, (std::vector<std::pair<std::string, double>>{{"lr", 0.5}, {"weight_decay", 0}}));
+}
+
+TEST(Flags, RefusesWithTheReason) {
+  auto refuse = [](std::vector<std::string> words) {
+    Flags flags;
+    Status status = parse(words, flags);
+    EXPECT_EQ(status.exitCode(), 2);
+    return status.message();
+  };
+  EXPECT_TRUE(has(refuse({"--step", "3"}), "unknown flag --step; did you mean --steps?"));
+  EXPECT_TRUE(has(refuse({"--steps", "x"}), "--steps x: not a count"));
+  EXPECT_TRUE(has(refuse({"--steps"}), "--steps needs a value"));
+  EXPECT_TRUE(has(refuse({"--ranks", "4"}), "compiled for 2 ranks (mesh data=2); compile with --ranks 4"));
+  EXPECT_TRUE(has(refuse({"--batch", "8"}), "compiled for a batch of 4; compile with --dim batch=8"));
+  EXPECT_TRUE(has(refuse({"--outputs", "y.npz"}), "--outputs belongs to inference"));
+  EXPECT_TRUE(has(refuse({"--lr", "fast"}), "--lr fast: not a number"));
+  EXPECT_TRUE(has(refuse({"--init=normal"}), "--init=normal: one of"));
+  EXPECT_TRUE(has(refuse({"--save-every", "3"}), "--save-every needs --save"));
+  EXPECT_TRUE(has(refuse({"data.npz"}), "unexpected argument 'data.npz'"));
+}
+
+TEST(Init, DependsOnGlobalIndicesOnly) {
+  Manifest whole = meshManifest({}), cut = meshManifest({{"a", 3}, {"b", 2}});
+  Tensor one = cutTensor(whole, {7, 5}, {{}, {}}), parts = cutTensor(cut, {7, 5}, {{"b"}, {"a"}});
+  Initializer normal = initializerFor("normal:0.5", one);
+  std::vector<float> expected(35);
+  initialize(normal, one, shardBox(whole, one, {}, 0), 3, expected.data());
+  for (int64_t rank = 0; rank < 6; ++rank) {
+    std::vector<float> local(size_t(parts.localElements()), 0.f);
+    Box box = shardBox(cut, parts, cut.coordinates(rank), 0);
+    initialize(normal, parts, box, 3, local.data());
+    for (int64_t i = 0; i < box.size[0]; ++i)
+      for (int64_t j = 0; j < box.size[1]; ++j)
+        EXPECT_EQ(local[size_t(i * parts.local[1] + j)], expected[size_t((box.begin[0] + i) * 5 + box.begin[1] + j)]);
+  }
+}
+
+TEST(Init, HasTheAskedDistribution) {
+  Manifest manifest = meshManifest({});
+  Tensor tensor = cutTensor(manifest, {400, 100}, {{}, {}});
+  for (auto [kind, deviation] : {std::pair{"normal:0.5", 0.5}, {"kaiming", std::sqrt(2.0 / 100)}, {"xavier", std::sqrt(2.0 / 500)}}) {
+    std::vector<float> values(40000);
+    initialize(initializerFor(kind, tensor), tensor, shardBox(manifest, tensor, {}, 0), 1, values.data());
+    double sum = 0, squares = 0;
+    for (float value : values)
+      sum += value, squares += double(value) * value;
+    EXPECT_NEAR(sum / 40000, 0, deviation * 0.02) << kind;
+    EXPECT_NEAR(std::sqrt(squares / 40000), deviation, deviation * 0.02) << kind;
+  }
+}
+
+TEST(Init, StartsScalesAtOneAndBiasesAtZero) {
+  Manifest manifest = meshManifest({});
+  Tensor tensor = cutTensor(manifest, {3}, {{}});
+  tensor.name = "norm.weight";
+  EXPECT_EQ(initializerFor("normal:0.02", tensor).kind, Initializer::Ones);
+  tensor.name = "fc.bias";
+  EXPECT_EQ(initializerFor("normal:0.02", tensor).kind, Initializer::Zeros);
+}
+
+TEST(Data, ShufflesEveryEpochAnew) {
+  SampleOrder order(10, true, 5), again(10, true, 5);
+  std::vector<int64_t> epochs[2];
+  for (int64_t p = 0; p < 20; ++p)
+    epochs[p / 10].push_back(order.sampleAt(p));
+  for (auto &epoch : epochs)
+    EXPECT_EQ(std::set<int64_t>(epoch.begin(), epoch.end()).size(), 10u);
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_EQ(again.sampleAt(13), epochs[1][3]) << "a position means the same sample without what came before";
+}
+
+TEST(Data, CutsTokenFiles) {
+  TemporaryFolder folder;
+  uint16_t tokens[14];
+  for (uint16_t i = 0; i < 14; ++i)
+    tokens[i] = uint16_t(100 + i);
+  writeText(folder / "tokens.u16", std::string(reinterpret_cast<char *>(tokens), sizeof(tokens)));
+  Manifest manifest = meshManifest({});
+  manifest.batch = 2;
+  manifest.inputs = {{"input_ids", PARA_I64, {2, 4}, false}, {"labels", PARA_I64, {2, 4}, false}};
+  Dataset data;
+  ASSERT_OK(data.open(folder / "tokens.u16", manifest, false));
+  EXPECT_EQ(data.samples(), 3);
+  Tensor tensor = cutTensor(manifest, {2, 4}, {{}, {}});
+  tensor.dtype = PARA_I64;
+  Box box = shardBox(manifest, tensor, {}, 0);
+  std::vector<int64_t> local(8);
+  tensor.name = "input_ids";
+  data.fill(tensor, box, 2, local.data()); // the third sample, then round to the first
+  EXPECT_EQ(local, (std::vector<int64_t>{108, 109, 110, 111, 100, 101, 102, 103}));
+  tensor.name = "labels";
+  data.fill(tensor, box, 2, local.data());
+  EXPECT_EQ(local, (std::vector<int64_t>{109, 110, 111, 112, 101, 102, 103, 104}));
+  manifest.inputs[0].shape = manifest.inputs[1].shape = {2, 14};
+  EXPECT_TRUE(has(data.open(folder / "tokens.u16", manifest, false).message(), "fewer than one sample of 14"));
+}
+
+TEST(Data, NamesTheInputAndWhatWasExpected) {
+  TemporaryFolder folder;
+  Manifest manifest = meshManifest({});
+  manifest.inputs = {{"x", PARA_F32, {4, 3}, false}};
+  auto complaint = [&](const Array &array, bool exact) {
+    EXPECT_OK(writeNpz(folder / "x.npz", {{"x", array}}));
+    Dataset data;
+    return data.open(folder / "x.npz", manifest, exact).message();
+  };
+  EXPECT_EQ(complaint(makeArray<float>(PARA_F32, {5, 3}, std::vector<float>(15)), false), "");
+  EXPECT_TRUE(has(complaint(makeArray<double>(PARA_F64, {5, 3}, std::vector<double>(15)), false),
+                  "input 'x' is f64[5, 3], expected f32[samples, 3]"));
+  EXPECT_TRUE(has(complaint(makeArray<float>(PARA_F32, {5, 2}, std::vector<float>(10)), false), "expected f32[samples, 3]"));
+  EXPECT_TRUE(has(complaint(makeArray<float>(PARA_F32, {5, 3}, std::vector<float>(15)), true),
+                  "expected f32[4, 3]; for this batch compile with --dim batch=5"));
+  manifest.inputs[0].name = "image";
+  EXPECT_TRUE(has(complaint(makeArray<float>(PARA_F32, {5, 3}, std::vector<float>(15)), false),
+                  "lacks the input 'image' (f32[samples, 3]); it has: x"));
+}
+
+TEST(Text, NumbersReadBack) {
+  for (double value : {0.1, 1.0 / 3, 1e-300, 123456789.125})
+    EXPECT_EQ(std::strtod(roundTrip(value).c_str(), nullptr), value);
+  EXPECT_EQ(roundTrip(0.1f), "0.1");
+  EXPECT_EQ(roundTrip(double(INFINITY)), "null");
+}

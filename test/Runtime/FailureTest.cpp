@@ -1,0 +1,139 @@
+//===- FailureTest.cpp - What goes wrong, and how it ends ----------------------===//
+//
+// Dead and failing ranks end the job within seconds and by name; a user's mistake is one sentence and status 1 or 2; signals
+// end a run in order.
+//
+//===----------------------------------------------------------------------===//
+#include "TestSupport.h"
+
+using namespace para::runtime;
+
+static Outcome fault(const std::string &kind, int ranks, const std::string &launcher = "") {
+  return runCommand("PARA_TEST_FAULT=" + kind + " PARA_TEST_RANKS=" + std::to_string(ranks) + " " + launcher +
+                    program("collectives"));
+}
+
+TEST(Failure, AKilledRankIsNamedWithWhatItDid) {
+  for (int ranks : {2, 4}) {
+    Outcome outcome = fault("kill", ranks);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_LT(outcome.seconds, 10);
+    EXPECT_TRUE(has(outcome.err, "para: rank " + std::to_string(ranks - 1) + " was killed by signal 9 (Killed) in 'blocks.0.mlp'"));
+  }
+}
+
+TEST(Failure, AKilledRankEndsTheJobUnderMpirun) {
+  Outcome outcome = fault("kill", 3, "timeout 60 mpirun --oversubscribe --allow-run-as-root -n 3 ");
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_LT(outcome.seconds, 10);
+  EXPECT_TRUE(has(outcome.err, "rank 2"));
+}
+
+TEST(Failure, ARankThatExitsIsNamed) {
+  Outcome outcome = fault("exit", 3);
+  EXPECT_EQ(outcome.status, 7);
+  EXPECT_LT(outcome.seconds, 10);
+  EXPECT_TRUE(has(outcome.err, "para: rank 2 ended with status 7 in 'blocks.0.attention'"));
+}
+
+TEST(Failure, AnErrorStatusIsOneLine) {
+  Outcome outcome = fault("status", 4);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_LT(outcome.seconds, 10);
+  EXPECT_EQ(outcome.err, "para: rank 3: blocks.0.mlp: send: there is no peer 99 on that axis\n");
+}
+
+TEST(Failure, DifferentSequencesAreNamed) {
+  for (const char *launcher : {"", "timeout 60 mpirun --oversubscribe --allow-run-as-root -n 2 "}) {
+    Outcome outcome = fault("sequence", 2, launcher);
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_LT(outcome.seconds, 10);
+    EXPECT_TRUE(has(outcome.err, "all-reduce sequence 5 of 16 f32 in 'blocks.1.mlp'"));
+    EXPECT_TRUE(has(outcome.err, "all-reduce sequence 1 of 16 f32 in 'blocks.1.mlp'"));
+  }
+}
+
+TEST(Failure, NothingIsLeftBehind) {
+  fault("kill", 4);
+  Outcome left = runCommand("ls /dev/shm");
+  EXPECT_EQ(left.out.find("para-control"), std::string::npos);
+}
+
+namespace {
+class Mistake : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_OK(writeNpz(folder / "t.npz", {{"x", makeArray<double>(PARA_F64, {20, 5}, std::vector<double>(100, 1.0))},
+                                          {"y", makeArray<double>(PARA_F64, {20}, std::vector<double>(20, 2.0))}}));
+    data = " --data " + (folder / "t.npz") + " ";
+  }
+  Outcome train(const std::string &flags, int ranks = 2, const std::string &environment = "") {
+    return runCommand(environment + "PARA_TEST_RANKS=" + std::to_string(ranks) + " " + program("regression") + " " + flags);
+  }
+  /// One rank says it, in one line.
+  void expectMistake(const Outcome &outcome, int status, const std::string &text) {
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, text));
+    EXPECT_EQ(outcome.err.find("para: "), outcome.err.rfind("para: ")) << outcome.err;
+    EXPECT_LT(outcome.seconds, 10);
+  }
+  TemporaryFolder folder;
+  std::string data;
+};
+} // namespace
+
+TEST_F(Mistake, WrongDataIsNamed) {
+  ASSERT_OK(writeNpz(folder / "bad.npz", {{"x", makeArray<int64_t>(PARA_I64, {20, 5}, std::vector<int64_t>(100))},
+                                          {"y", makeArray<double>(PARA_F64, {20}, std::vector<double>(20))}}));
+  expectMistake(train("--data " + (folder / "bad.npz")), 1, "input 'x' is i64[20, 5], expected f64[samples, 5]: the types differ");
+  ASSERT_OK(writeNpz(folder / "bad.npz", {{"x", makeArray<double>(PARA_F64, {20, 5}, std::vector<double>(100))}}));
+  expectMistake(train("--data " + (folder / "bad.npz")), 1, "lacks the input 'y' (f64[samples]); it has: x");
+  expectMistake(train("--data /nowhere.npz"), 1, "cannot open '/nowhere.npz'");
+  expectMistake(train(""), 2, "training needs --data FILE");
+}
+
+TEST_F(Mistake, ATruncatedDataFileIsAnError) {
+  std::string whole = readText(folder / "t.npz");
+  for (size_t bytes : {size_t(0), size_t(10), whole.size() / 2, whole.size() - 1}) {
+    writeText(folder / "cut.npz", whole.substr(0, bytes));
+    expectMistake(train("--data " + (folder / "cut.npz")), 1, "cut.npz' is not an .npz archive or is cut short");
+  }
+}
+
+TEST_F(Mistake, WrongUsageIsStatusTwo) {
+  expectMistake(train("--bogus"), 2, "unknown flag --bogus");
+  expectMistake(train("--ranks 5" + data), 2, "compiled for 2 ranks (mesh data=2)");
+  expectMistake(train("--batch 3" + data), 2, "compile with --dim batch=3");
+}
+
+TEST_F(Mistake, UnwritablePlacesAreErrors) {
+  expectMistake(train("--steps 1 --metrics /nowhere/log" + data), 1, "cannot write '/nowhere/log'");
+  writeText(folder / "file", "");
+  expectMistake(train("--steps 1 --save " + (folder / "file/ckpt") + data), 1, "cannot create the folder");
+  expectMistake(train("--steps 1 --dump-state /nowhere/s.npz" + data), 1, "cannot write '/nowhere/s.npz'");
+}
+
+TEST_F(Mistake, AForeignCheckpointIsNamed) {
+  ASSERT_EQ(train("--steps 1 --save " + (folder / "c") + data).status, 0);
+  std::string model = folder / "c/step-000001/model.safetensors", text = readText(model);
+  size_t at = text.find("\"w\"");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 3, "\"v\"");
+  writeText(model, text);
+  expectMistake(train("--steps 2 --load " + (folder / "c") + data), 1, "lacks 'w'");
+}
+
+TEST_F(Mistake, SignalsEndTheRunInOrder) {
+  for (auto [signal, status] : {std::pair{"INT", 130}, {"TERM", 143}})
+    for (int ranks : {1, 3}) {
+      std::string directory = folder / (std::string(signal) + std::to_string(ranks));
+      Outcome outcome = train("--steps 100000 --save " + directory + " --metrics " + (folder / "log") + data +
+                                  "& child=$!; sleep 0.7; kill -" + signal + " $child; wait $child",
+                              ranks, "set -m; export PARA_TEST_SLOW=20; ");
+      EXPECT_EQ(outcome.status, status) << outcome.err;
+      Outcome saved = runCommand("ls " + directory + "/*/state.json");
+      EXPECT_EQ(saved.status, 0) << signal << ranks;
+      std::string log = readText(folder / "log");
+      EXPECT_EQ(log.back(), '\n');
+    }
+}
