@@ -20,6 +20,7 @@ namespace para {
 struct LibraryCall {
   enum Kind { Matmul, Convolution, ScatterAdd, AllReduce, AllGather, ReduceScatter, AllToAll, Send, Recv, Accumulate };
   Kind kind;
+  explicit LibraryCall(Kind kind) : kind(kind) {}
 
   // Matmul: dimensions of the two operands.
   llvm::SmallVector<int64_t> lhsBatch, rhsBatch, lhsContract, rhsContract;

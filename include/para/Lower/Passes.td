@@ -1,0 +1,45 @@
+#ifndef PARA_LOWER_PASSES_TD
+#define PARA_LOWER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
+  let summary = "Makes runtime calls over tensors (rt.call) of products, convolutions, scatters and collectives";
+  let description = [{
+    Transposes, slices and broadcasts in front of a product, and a transpose behind it, become strides. What a call needs
+    contiguous and is not gets a copy made of ordinary ops.
+  }];
+  let dependentDialects = ["::para::rt::RtDialect"];
+}
+
+def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Groups the remaining tensor ops into kernels (rt.fused)";
+  let dependentDialects = ["::para::rt::RtDialect"];
+}
+
+def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives every value a static place in the arena of its stage";
+  let description = [{
+    Writes `rt.addresses` on ops and arguments, `rt.arena_bytes`, `rt.slots`, `rt.slot_bytes` and `rt.actions` on functions.
+    The answer is checked over the whole schedule by code of its own.
+  }];
+  let dependentDialects = ["::para::rt::RtDialect"];
+}
+
+def LowerToRtPass : Pass<"para-lower-to-rt", "::mlir::ModuleOp"> {
+  let summary = "Makes segments of device ops and shares equal kernels; completes the manifest";
+  let dependentDialects = ["::para::rt::RtDialect"];
+}
+
+def EmitKernelsPass : Pass<"para-emit-kernels", "::mlir::ModuleOp"> {
+  let summary = "Writes the loops of each kernel as a function over vectors";
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandMathPass : Pass<"para-expand-math"> {
+  let summary = "Replaces transcendental functions by polynomials and rational functions";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+#endif

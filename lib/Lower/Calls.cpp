@@ -1,0 +1,229 @@
+//===- Calls.cpp - Builds runtime calls over tensors ----------------------===//
+#include "Calls.h"
+
+#include "DType.h"
+#include "IndexMath.h"
+#include "Matmul.h"
+
+#include "para/Ops/TensorBuilder.h"
+
+using namespace mlir;
+using namespace para;
+
+CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func) : module(module), func(func), builder(module.getContext()) {
+  mesh = module->getAttrOfType<MeshAttr>("para.mesh");
+  auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
+  microbatches = count ? count.getInt() : 1;
+}
+
+NamedAttribute CallBuilder::attr(StringRef name, int64_t value) { return builder.getNamedAttr(name, builder.getI64IntegerAttr(value)); }
+NamedAttribute CallBuilder::attr(StringRef name, ArrayRef<int64_t> value) {
+  return builder.getNamedAttr(name, builder.getDenseI64ArrayAttr(value));
+}
+
+LogicalResult CallBuilder::run() {
+  SmallVector<Operation *> ops;
+  for (Operation &op : func.getBody().front())
+    ops.push_back(&op);
+  bool failed = false;
+  for (Operation *op : ops) {
+    auto library = dyn_cast<LibraryOpInterface>(op);
+    std::optional<LibraryCall> call = library ? library.getLibraryCall() : std::nullopt;
+    if (!call)
+      continue;
+    builder.setInsertionPoint(op);
+    failed |= mlir::failed(form(op, *call));
+  }
+  if (microbatches > 1) {
+    ops.clear();
+    for (Operation &op : func.getBody().front())
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      if (isAccumulate(op))
+        absorbAccumulate(op);
+  }
+  for (Operation *op : llvm::reverse(obsolete))
+    op->erase();
+  eraseDead();
+  return failure(failed);
+}
+
+LogicalResult CallBuilder::form(Operation *op, const Call &call) {
+  switch (call.kind) {
+  case Call::Accumulate:
+    if (microbatches == 1) {
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+      obsolete.push_back(op);
+    }
+    return success();
+  case Call::Matmul:
+    formMatmul(op, call); // Else it stays and becomes a kernel.
+    return success();
+  case Call::Convolution:
+    formConvolution(op, call);
+    return success();
+  case Call::ScatterAdd:
+    formScatter(op, call);
+    return success();
+  case Call::Send:
+  case Call::Recv:
+    return formMessage(op, call);
+  default:
+    return formCollective(op, call);
+  }
+}
+
+std::pair<Value, int64_t> CallBuilder::contiguous(Value v) {
+  View view = viewOf(v, facts);
+  if (isContiguous(view, shapeOf(v)) && view.offset >= 0)
+    return {view.base, view.offset};
+  return {v, 0};
+}
+
+rt::CallOp CallBuilder::create(Operation *at, StringRef callee, ValueRange inputs, ArrayRef<int64_t> offsets, TypeRange results,
+                               ArrayRef<NamedAttribute> desc) {
+  auto call = rt::CallOp::create(builder, at->getLoc(), results, builder.getStringAttr(callee), inputs, builder.getDictionaryAttr(desc),
+                                 builder.getDenseI64ArrayAttr(offsets));
+  if (Attribute phase = at->getAttr("para.phase"))
+    call->setAttr("para.phase", phase);
+  return call;
+}
+
+void CallBuilder::tagSince(Operation *before, Operation *op) {
+  Attribute phase = op->getAttr("para.phase");
+  Block::iterator it = before ? std::next(before->getIterator()) : op->getBlock()->begin();
+  for (; phase && it != builder.getInsertionPoint(); ++it)
+    if (!it->hasAttr("para.phase"))
+      it->setAttr("para.phase", phase);
+}
+
+void CallBuilder::eraseDead() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+/// Follows moves that keep all elements while each value has one user.
+static Value followMoves(Value v, FactsCache &facts) {
+  while (v.hasOneUse()) {
+    Operation *user = *v.user_begin();
+    const OpFacts &f = facts.get(user);
+    if (!f.move || f.accesses[0].dynamic || sizeOf(user->getResult(0)) != sizeOf(v) || user->getBlock() != v.getParentBlock())
+      break;
+    v = user->getResult(0);
+  }
+  return v;
+}
+
+bool CallBuilder::formMatmul(Operation *op, const Call &call) {
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
+  SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
+  if (Value seen = followMoves(result, facts); seen != result) {
+    View view = viewOf(seen, facts);
+    auto strides = stridesSeenFrom(shape, shapeOf(seen), view.strides);
+    if (view.base == result && view.offset == 0 && strides) {
+      cStrides = *strides;
+      stored = seen;
+    }
+  }
+  View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
+  auto isIn = [](ArrayRef<int64_t> list, int64_t d) { return llvm::is_contained(list, d); };
+  MatmulPlan plan;
+  for (int attempt = 0;; ++attempt) {
+    SmallVector<MatmulDim> batch, rows, columns, contract;
+    unsigned next = 0;
+    for (auto [l, r] : llvm::zip_equal(call.lhsBatch, call.rhsBatch))
+      batch.push_back({shapeOf(lhs)[l], a.strides[l], b.strides[r], cStrides[next++]});
+    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(lhs).size()); ++d)
+      if (!isIn(call.lhsBatch, d) && !isIn(call.lhsContract, d))
+        rows.push_back({shapeOf(lhs)[d], a.strides[d], 0, cStrides[next++]});
+    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(rhs).size()); ++d)
+      if (!isIn(call.rhsBatch, d) && !isIn(call.rhsContract, d))
+        columns.push_back({shapeOf(rhs)[d], 0, b.strides[d], cStrides[next++]});
+    for (auto [l, r] : llvm::zip_equal(call.lhsContract, call.rhsContract))
+      contract.push_back({shapeOf(lhs)[l], a.strides[l], b.strides[r], 0});
+    MatmulObstacle obstacle = planMatmul(batch, rows, columns, contract, plan);
+    if (obstacle == MatmulObstacle::None)
+      break;
+    if (attempt == 4)
+      return false;
+    if (obstacle == MatmulObstacle::Result) {
+      if (stored == result)
+        return false;
+      stored = result;
+      cStrides = stridesOf(shape);
+      continue;
+    }
+    // Copies one side with its contracted dimensions last, in the order of the contraction.
+    bool left = obstacle == MatmulObstacle::Lhs || (obstacle == MatmulObstacle::Contract && attempt % 2 == 0);
+    Value side = left ? lhs : rhs;
+    ArrayRef<int64_t> sideBatch = left ? call.lhsBatch : call.rhsBatch, sideContract = left ? call.lhsContract : call.rhsContract;
+    SmallVector<int64_t> order(sideBatch), strides(shapeOf(side).size());
+    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side).size()); ++d)
+      if (!isIn(sideBatch, d) && !isIn(sideContract, d))
+        order.push_back(d);
+    llvm::append_range(order, sideContract);
+    Operation *before = op->getPrevNode();
+    Value packed = TensorBuilder(op->getLoc(), builder).transpose(side, order);
+    tagSince(before, op);
+    SmallVector<int64_t> packedStrides = stridesOf(shapeOf(packed));
+    for (auto [i, d] : llvm::enumerate(order))
+      strides[d] = packedStrides[i];
+    (left ? a : b) = View{packed, strides, 0};
+  }
+  builder.setInsertionPoint(op);
+  SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(result.getType())),
+                                   attr("batch", plan.batch),
+                                   attr("a_batch", plan.aBatch),
+                                   attr("b_batch", plan.bBatch),
+                                   attr("c_batch", plan.cBatch),
+                                   attr("mnk", {plan.m, plan.n, plan.k}),
+                                   attr("strides", {plan.aRow, plan.aColumn, plan.bRow, plan.bColumn, plan.cRow})};
+  rt::CallOp made = create(op, "matmul", {a.base, b.base}, {a.offset, b.offset}, stored.getType(), desc);
+  stored.replaceAllUsesWith(made.getResult(0));
+  return true;
+}
+
+void CallBuilder::formConvolution(Operation *op, const Call &call) {
+  // In the order x, w, y of the runtime, whichever of them is written.
+  Value result = op->getResult(0), first = op->getOperand(0), second = op->getOperand(1), x, w, y;
+  if (call.convolution == PARA_CONV_FORWARD)
+    x = first, w = second, y = result;
+  else if (call.convolution == PARA_CONV_INPUT_GRAD)
+    y = first, w = second, x = result;
+  else
+    y = first, x = second, w = result;
+  SmallVector<int64_t> in(shapeOf(x).drop_front(2)), out(shapeOf(y).drop_front(2)), window(shapeOf(w).drop_front(2));
+  auto [a, aOffset] = contiguous(first);
+  auto [b, bOffset] = contiguous(second);
+  SmallVector<NamedAttribute> desc{attr("kind", call.convolution), attr("dtype", dtypeOf(result.getType())), attr("groups", call.groups),
+                                   attr("nck", {shapeOf(x)[0], shapeOf(x)[1], shapeOf(y)[1]}), attr("in", in), attr("out", out),
+                                   attr("window", window), attr("stride", call.strides), attr("dilation", call.dilations),
+                                   attr("pad_low", call.padLow), attr("pad_high", call.padHigh)};
+  rt::CallOp made = create(op, "convolution", {a, b}, {aOffset, bOffset}, result.getType(), desc);
+  result.replaceAllUsesWith(made.getResult(0));
+}
+
+void CallBuilder::formScatter(Operation *op, const Call &call) {
+  Value indices = op->getOperand(0), updates = op->getOperand(1), result = op->getResult(0);
+  auto [a, aOffset] = contiguous(indices);
+  auto [b, bOffset] = contiguous(updates);
+  int64_t positions = sizeOf(indices);
+  SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(updates.getType())), attr("index_dtype", dtypeOf(indices.getType())),
+                                   attr("positions", positions), attr("width", positions ? sizeOf(updates) / positions : 0),
+                                   attr("rows", shapeOf(result)[0]), builder.getNamedAttr("axes", builder.getStrArrayAttr(call.shardAxes)),
+                                   attr("size", call.shardSize), attr("unit", call.shardUnit), attr("bytes", bytesOf(result))};
+  rt::CallOp made = create(op, "scatter_add", {a, b}, {aOffset, bOffset}, result.getType(), desc);
+  result.replaceAllUsesWith(made.getResult(0));
+}
+
+void CallBuilder::absorbAccumulate(Operation *op) {
+  auto call = op->getOperand(0).getDefiningOp<rt::CallOp>();
+  if (!call || call.getCallee() != "matmul" || !call->hasOneUse() || call->getAttr("para.phase") != op->getAttr("para.phase"))
+    return;
+  SmallVector<NamedAttribute> desc(call.getDesc().getValue());
+  desc.push_back(builder.getNamedAttr("accumulate", builder.getUnitAttr()));
+  call.setDescAttr(builder.getDictionaryAttr(desc));
+  op->getResult(0).replaceAllUsesWith(call.getResult(0));
+  obsolete.push_back(op);
+}

@@ -1,0 +1,139 @@
+//===- CallsCollective.cpp - Collectives as contiguous calls --------------===//
+//
+// The runtime's collectives move whole buffers, rank by rank. A collective along a dimension that is not the leading one is
+// that call with transposes before or after it, which later fuse into the neighbouring kernels or into strides.
+//
+//===----------------------------------------------------------------------===//
+#include "Calls.h"
+
+#include "DType.h"
+#include "IndexMath.h"
+
+#include "para/Ops/TensorBuilder.h"
+
+using namespace mlir;
+using namespace para;
+
+using Dims = SmallVector<int64_t>;
+
+/// [.., size, ..] with `size` short of n * local is padded to that, split and brought to [n, .., local, ..].
+static Value splitToFront(TensorBuilder &t, Value x, int64_t dim, int64_t n, int64_t local) {
+  Dims shape(TensorBuilder::shape(x)), low(shape.size(), 0), high(shape.size(), 0);
+  high[dim] = n * local - shape[dim];
+  if (high[dim] > 0)
+    x = t.pad(x, low, high);
+  Dims split(shape);
+  split[dim] = local;
+  split.insert(split.begin() + dim, n);
+  x = t.reshape(x, split);
+  Dims order{dim};
+  for (int64_t d = 0; d < static_cast<int64_t>(split.size()); ++d)
+    if (d != dim)
+      order.push_back(d);
+  return dim == 0 ? x : t.transpose(x, order);
+}
+
+/// The inverse: [n, .., local, ..] to [.., size, ..], cut to `size`.
+static Value joinFromFront(TensorBuilder &t, Value x, int64_t dim, int64_t size) {
+  Dims shape(TensorBuilder::shape(x)), order;
+  for (int64_t d = 1; d < static_cast<int64_t>(shape.size()); ++d) {
+    if (d - 1 == dim)
+      order.push_back(0);
+    order.push_back(d);
+  }
+  if (dim != 0)
+    x = t.transpose(x, order);
+  Dims joined(shape.begin() + 1, shape.end());
+  joined[dim] *= shape[0];
+  x = t.reshape(x, joined);
+  if (joined[dim] > size) {
+    joined[dim] = size;
+    x = t.slice(x, Dims(joined.size(), 0), joined);
+  }
+  return x;
+}
+
+LogicalResult CallBuilder::formCollective(Operation *op, const Call &call) {
+  if (call.kind == Call::AllReduce) {
+    formAllReduce(op, call);
+    return success();
+  }
+  Value input = op->getOperand(0), result = op->getResult(0);
+  Type element = getElementTypeOrSelf(result.getType());
+  int64_t n = mesh ? mesh.getSize(call.axes[0]) : 1;
+  TensorBuilder t(op->getLoc(), builder);
+  Operation *before = op->getPrevNode();
+  SmallVector<StringRef> axes(call.axes);
+  auto describe = [&](int64_t count) {
+    return SmallVector<NamedAttribute>{builder.getNamedAttr("axes", builder.getStrArrayAttr(axes)), attr("count", count),
+                                       attr("dtype", dtypeOf(element)), attr("reduction", static_cast<int64_t>(call.reduction))};
+  };
+  Value made;
+  if (call.kind == Call::AllGather) {
+    Dims shape{n};
+    llvm::append_range(shape, shapeOf(input));
+    auto [x, offset] = contiguous(input);
+    rt::CallOp c = create(op, "all_gather", x, offset, RankedTensorType::get(shape, element), describe(sizeOf(input)));
+    made = joinFromFront(t, c.getResult(0), call.dim, shapeOf(result)[call.dim]);
+  } else if (call.kind == Call::ReduceScatter) {
+    Value split = splitToFront(t, input, call.dim, n, shapeOf(result)[call.dim]);
+    auto [x, offset] = contiguous(split);
+    made = create(op, "reduce_scatter", x, offset, result.getType(), describe(sizeOf(result))).getResult(0);
+  } else {
+    Value split = splitToFront(t, input, call.toDim, n, shapeOf(result)[call.toDim]);
+    auto [x, offset] = contiguous(split);
+    rt::CallOp c = create(op, "all_to_all", x, offset, split.getType(), describe(sizeOf(split) / n));
+    made = joinFromFront(t, c.getResult(0), call.dim, shapeOf(result)[call.dim]);
+  }
+  tagSince(before, op);
+  result.replaceAllUsesWith(made);
+  obsolete.push_back(op);
+  return success();
+}
+
+void CallBuilder::formAllReduce(Operation *op, const Call &call) {
+  // Values of one element type are one message; the memory planner puts them side by side.
+  SmallVector<Type> types;
+  for (Value v : op->getOperands())
+    if (Type type = getElementTypeOrSelf(v.getType()); !llvm::is_contained(types, type))
+      types.push_back(type);
+  for (Type type : types) {
+    SmallVector<Value> inputs;
+    SmallVector<Type> results;
+    SmallVector<unsigned> numbers;
+    for (auto [i, v] : llvm::enumerate(op->getOperands())) {
+      if (getElementTypeOrSelf(v.getType()) != type)
+        continue;
+      inputs.push_back(v);
+      results.push_back(v.getType());
+      numbers.push_back(i);
+    }
+    SmallVector<NamedAttribute> desc{builder.getNamedAttr("axes", builder.getStrArrayAttr(call.axes)), attr("dtype", dtypeOf(type)),
+                                     attr("reduction", static_cast<int64_t>(call.reduction))};
+    rt::CallOp c = create(op, "all_reduce", inputs, Dims(inputs.size(), 0), results, desc);
+    for (auto [i, number] : llvm::enumerate(numbers))
+      op->getResult(number).replaceAllUsesWith(c.getResult(i));
+  }
+  obsolete.push_back(op);
+}
+
+LogicalResult CallBuilder::formMessage(Operation *op, const Call &call) {
+  int64_t axis = -1;
+  for (auto [i, name] : llvm::enumerate(mesh ? mesh.getAxes().getValue() : ArrayRef<Attribute>()))
+    if (cast<StringAttr>(name).getValue() == "pipeline")
+      axis = i;
+  if (axis < 0)
+    return op->emitOpError("passes a value between stages, but the mesh has no axis `pipeline`");
+  bool send = call.kind == Call::Send;
+  int64_t bytes = bytesOf(send ? op->getOperand(0) : op->getResult(0));
+  SmallVector<NamedAttribute> desc{attr("axis", axis), attr("peer", call.peer), attr("tag", call.tag), attr("bytes", bytes)};
+  if (send) {
+    auto [x, offset] = contiguous(op->getOperand(0));
+    create(op, "send", x, offset, {}, desc);
+  } else {
+    rt::CallOp c = create(op, "recv", {}, {}, op->getResult(0).getType(), desc);
+    op->getResult(0).replaceAllUsesWith(c.getResult(0));
+  }
+  obsolete.push_back(op);
+  return success();
+}

@@ -1,0 +1,117 @@
+//===- FormKernels.cpp - Groups of ops as rt.fused ------------------------===//
+#include "Grouping.h"
+
+#include "para/IR/Program.h"
+#include "para/Lower/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace para {
+#define GEN_PASS_DEF_FORMKERNELSPASS
+#include "para/Lower/Passes.h.inc"
+} // namespace para
+
+/// The op by whose name a kernel is known: its first reduction, or what it ends in.
+static Location nameOf(ArrayRef<Operation *> ops, FactsCache &facts) {
+  for (Operation *op : ops)
+    if (facts.get(op).reduction)
+      return op->getLoc();
+  return ops.back()->getLoc();
+}
+
+/// Ops that the outputs need, sorted: members, clones and generators.
+static SmallVector<Operation *> neededOps(const Group &group, ArrayRef<Value> outputs, Grouping &grouping, SmallVector<Value> &inputs) {
+  llvm::SetVector<Operation *> inside(group.ops.begin(), group.ops.end());
+  inside.insert(group.clones.begin(), group.clones.end());
+  llvm::SetVector<Operation *> needed;
+  SmallVector<Value> stack(llvm::reverse(outputs));
+  llvm::SetVector<Value> taken;
+  while (!stack.empty()) {
+    Value v = stack.pop_back_val();
+    Operation *op = v.getDefiningOp();
+    if (!op || !(inside.contains(op) || grouping.isGenerator(op))) {
+      taken.insert(v);
+      continue;
+    }
+    if (needed.insert(op))
+      stack.append(op->operand_begin(), op->operand_end());
+  }
+  inputs.assign(taken.begin(), taken.end());
+  SmallVector<Operation *> result(needed.begin(), needed.end());
+  llvm::sort(result, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return result;
+}
+
+static void form(func::FuncOp func, FactsCache &facts) {
+  Grouping grouping(func, facts);
+  std::vector<Group> groups = grouping.run();
+  Block &block = func.getBody().front();
+  Operation *terminator = block.getTerminator();
+  OpBuilder builder(terminator);
+  IRMapping made;
+  SmallVector<Operation *> old;
+  for (Operation &op : block.without_terminator())
+    old.push_back(&op);
+  std::vector<SmallVector<Value>> outputs;
+  for (const Group &group : groups)
+    outputs.push_back(group.opaque ? SmallVector<Value>() : grouping.outputsOf(group));
+  for (auto [group, results] : llvm::zip_equal(groups, outputs)) {
+    Operation *first = group.ops.front();
+    if (first == terminator)
+      continue;
+    if (group.opaque) {
+      Operation *copy = builder.clone(*first, made);
+      made.map(first->getResults(), copy->getResults());
+      continue;
+    }
+    if (results.empty())
+      continue;
+    SmallVector<Value> inputs;
+    SmallVector<Operation *> ops = neededOps(group, results, grouping, inputs);
+    SmallVector<Value> operands;
+    for (Value v : inputs)
+      operands.push_back(made.lookupOrDefault(v));
+    auto fused = rt::FusedOp::create(builder, nameOf(group.ops, facts), ValueRange(results).getTypes(), operands);
+    if (Attribute phase = first->getAttr("para.phase"))
+      fused->setAttr("para.phase", phase);
+    Block *body = builder.createBlock(&fused.getBody());
+    IRMapping local;
+    for (Value v : inputs)
+      local.map(v, body->addArgument(v.getType(), v.getLoc()));
+    for (Operation *op : ops) {
+      Operation *copy = builder.clone(*op, local);
+      copy->removeAttr("para.phase");
+    }
+    SmallVector<Value> yielded;
+    for (Value v : results)
+      yielded.push_back(local.lookup(v));
+    rt::YieldOp::create(builder, func.getLoc(), yielded);
+    builder.setInsertionPoint(terminator);
+    made.map(results, fused.getResults());
+  }
+  for (OpOperand &operand : terminator->getOpOperands())
+    operand.set(made.lookupOrDefault(operand.get()));
+  for (Operation *op : llvm::reverse(old)) {
+    op->dropAllUses();
+    op->erase();
+  }
+}
+
+namespace {
+struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass> {
+  void runOnOperation() override {
+    FactsCache facts;
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      for (Operation &op : func.getBody().front().without_terminator())
+        if (!facts.get(&op).element && !isa<rt::CallOp>(op)) {
+          op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");
+          return signalPassFailure();
+        }
+      form(func, facts);
+    }
+  }
+};
+} // namespace

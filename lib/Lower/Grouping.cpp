@@ -1,0 +1,404 @@
+//===- Grouping.cpp - Which ops make one kernel ---------------------------===//
+#include "Grouping.h"
+
+#include "IndexMath.h"
+
+#include "para/IR/Program.h"
+#include "para/Lower/Rt.h"
+
+#include <queue>
+
+using namespace mlir;
+using namespace para;
+
+/// With fewer rows than this, whole tensors are not worked through row by row.
+static constexpr int64_t fewRows = 64;
+static constexpr int64_t longRow = 2048;
+static constexpr size_t mostOperands = 28;
+
+static bool communicates(Operation *op) {
+  auto call = dyn_cast<rt::CallOp>(op);
+  return call && (call.getDesc().contains("axes") || call.getDesc().contains("peer")) && call.getCallee() != "scatter_add";
+}
+
+Grouping::Grouping(func::FuncOp func, FactsCache &facts) : func(func), facts(facts) {}
+
+std::vector<Group> Grouping::run() {
+  collect();
+  joinProducers();
+  cloneCheap();
+  joinSiblings();
+  return sorted();
+}
+
+bool Grouping::isGenerator(Operation *op) {
+  if (auto it = generators.find(op); it != generators.end())
+    return it->second;
+  const OpFacts &f = facts.get(op);
+  bool result = f.element && !f.reduction && !f.accumulate && !f.expensive;
+  for (Value v : op->getOperands())
+    result = result && v.getDefiningOp() && isGenerator(v.getDefiningOp());
+  return generators[op] = result;
+}
+
+int Grouping::find(Operation *op) const {
+  auto it = groupOf.find(op);
+  return it == groupOf.end() ? -1 : it->second;
+}
+
+void Grouping::collect() {
+  Operation *effect = nullptr;
+  for (Operation &op : func.getBody().front()) {
+    position[&op] = position.size();
+    bool kept = !isGenerator(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) { return !facts.get(user).element || isAccumulate(user); });
+    if (!kept)
+      continue;
+    Group group;
+    group.ops.push_back(&op);
+    group.opaque = !facts.get(&op).element;
+    group.phase = static_cast<unsigned>(getPhase(&op));
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      group.phase = ~0u;
+    if (facts.get(&op).reduction)
+      group.rows = sizeOf(op.getResult(0));
+    groupOf[&op] = groups.size();
+    groups.push_back(std::move(group));
+    if (communicates(&op)) {
+      if (effect)
+        effectBefore[&op] = effect;
+      effect = &op;
+    }
+  }
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    auto updates = func.getResultAttrOfType<StringAttr>(i, "para.updates");
+    Operation *made = func.getBody().front().getTerminator()->getOperand(i).getDefiningOp();
+    int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
+    if (argument >= 0 && made && getPhase(made) != Phase::Update)
+      volatileArguments.insert(func.getArgument(argument));
+  }
+}
+
+bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) {
+  if (access.dynamic)
+    return false;
+  const OpFacts &f = facts.get(op);
+  MLIRContext *ctx = op->getContext();
+  ArrayRef<int64_t> from = shapeOf(op->getOperand(access.operand)), to(f.loops.data(), f.resultRank);
+  if (rows == 0)
+    return productOf(from) == productOf(f.loops) &&
+           sameFunction(linearize(access.index, from, ctx),
+                        linearize(llvm::map_to_vector(llvm::seq<unsigned>(0, f.loops.size()), [&](unsigned d) { return getAffineDimExpr(d, ctx); }), f.loops, ctx), f.loops);
+  auto p = prefixOf(to, rows), q = prefixOf(from, rows);
+  if (!p || !q)
+    return false;
+  SmallVector<AffineExpr> own;
+  for (unsigned d = 0; d < *p; ++d)
+    own.push_back(getAffineDimExpr(d, ctx));
+  return sameFunction(linearize(own, to.take_front(*p), ctx),
+                      linearize(ArrayRef<AffineExpr>(access.index).take_front(*q), from.take_front(*q), ctx), f.loops);
+}
+
+bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows) {
+  llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
+  unsigned longReductions = 0;
+  for (Operation *op : ops) {
+    const OpFacts &f = facts.get(op);
+    int64_t size = productOf(f.loops);
+    if (rows && !prefixOf(ArrayRef<int64_t>(f.loops.data(), f.resultRank), rows))
+      return false;
+    if (rows && rows < fewRows && size / rows > longRow) {
+      if (!f.reduction || ++longReductions > 1)
+        return false;
+    }
+    for (const OpAccess &access : f.accesses) {
+      Operation *producer = op->getOperand(access.operand).getDefiningOp();
+      if (producer && members.contains(producer) && !isAligned(op, access, rows))
+        return false;
+    }
+  }
+  return true;
+}
+
+SmallVector<int> Grouping::dependencies(int group) {
+  SmallVector<int> result;
+  auto note = [&](Operation *op) {
+    int g = op ? find(op) : -1;
+    if (g >= 0 && g != group && !llvm::is_contained(result, g))
+      result.push_back(g);
+  };
+  for (Operation *op : groups[group].ops) {
+    for (Value v : op->getOperands())
+      note(v.getDefiningOp());
+    if (auto it = effectBefore.find(op); it != effectBefore.end())
+      note(it->second);
+  }
+  for (Operation *op : groups[group].clones)
+    for (Value v : op->getOperands())
+      note(v.getDefiningOp());
+  return result;
+}
+
+bool Grouping::hasPathOutside(int a, int b) {
+  unsigned earliest = std::min(position[groups[a].ops.front()], position[groups[b].ops.front()]);
+  SmallVector<int> stack;
+  llvm::DenseSet<int> seen{a, b};
+  auto push = [&](int group, bool direct) {
+    for (int d : dependencies(group)) {
+      if (d == a || d == b) {
+        if (!direct)
+          return true;
+        continue;
+      }
+      if (position[groups[d].ops.back()] > earliest && seen.insert(d).second)
+        stack.push_back(d);
+    }
+    return false;
+  };
+  push(a, true);
+  push(b, true);
+  while (!stack.empty())
+    if (push(stack.pop_back_val(), false))
+      return true;
+  return false;
+}
+
+bool Grouping::merge(int a, int b) {
+  Group &x = groups[a], &y = groups[b];
+  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows))
+    return false;
+  int64_t rows = std::max(x.rows, y.rows);
+  SmallVector<Operation *> ops;
+  std::merge(x.ops.begin(), x.ops.end(), y.ops.begin(), y.ops.end(), std::back_inserter(ops),
+             [&](Operation *p, Operation *q) { return position[p] < position[q]; });
+  Group both;
+  both.ops = ops;
+  both.clones = x.clones;
+  both.clones.insert(y.clones.begin(), y.clones.end());
+  if (!isValid(ops, rows) || hasPathOutside(a, b))
+    return false;
+  for (Operation *op : y.ops)
+    groupOf[op] = a;
+  auto rehome = [&](const Group &of, int from, int to) {
+    for (Operation *op : of.clones)
+      std::replace(cloneHomes[op].begin(), cloneHomes[op].end(), from, to);
+  };
+  rehome(y, b, a);
+  if (inputsOf(both).size() + outputsOf(both).size() > mostOperands) {
+    for (Operation *op : y.ops)
+      groupOf[op] = b;
+    for (Operation *op : y.clones)
+      if (auto &homes = cloneHomes[op]; x.clones.contains(op))
+        *std::find(homes.begin(), homes.end(), a) = b;
+      else
+        std::replace(homes.begin(), homes.end(), a, b);
+    return false;
+  }
+  both.rows = rows;
+  both.phase = x.phase;
+  x = std::move(both);
+  y.ops.clear();
+  y.clones.clear();
+  return true;
+}
+
+void Grouping::joinProducers() {
+  for (Operation &op : func.getBody().front()) {
+    int own = find(&op);
+    if (own < 0 || groups[own].opaque)
+      continue;
+    // The nearest producers first: they are what is still in cache.
+    SmallVector<Operation *> producers;
+    for (Value v : op.getOperands())
+      if (Operation *p = v.getDefiningOp(); p && find(p) >= 0 && !llvm::is_contained(producers, p))
+        producers.push_back(p);
+    llvm::sort(producers, [&](Operation *p, Operation *q) { return position[p] > position[q]; });
+    for (Operation *p : producers)
+      if (merge(find(p), find(&op)))
+        continue;
+  }
+}
+
+SmallVector<Value> Grouping::outputsOf(const Group &group) {
+  SmallVector<Value> result;
+  if (group.ops.empty())
+    return result;
+  int own = find(group.ops.front());
+  for (Operation *op : group.ops)
+    for (Value v : op->getResults()) {
+      bool needed = llvm::any_of(v.getUsers(), [&](Operation *user) {
+        int g = find(user);
+        if (g == own)
+          return false;
+        return g < 0 ? !isGenerator(user) : !groups[g].clones.contains(op);
+      });
+      // A clone elsewhere may read it, too.
+      for (Operation *user : v.getUsers())
+        if (auto homes = cloneHomes.find(user); homes != cloneHomes.end())
+          for (int g : homes->second)
+            needed |= g != own && !groups[g].clones.contains(op);
+      if (needed)
+        result.push_back(v);
+    }
+  return result;
+}
+
+SmallVector<Value> Grouping::inputsOf(const Group &group) {
+  SmallVector<Value> result;
+  llvm::SmallPtrSet<Operation *, 16> inside(group.ops.begin(), group.ops.end());
+  inside.insert(group.clones.begin(), group.clones.end());
+  auto note = [&](Operation *op) {
+    for (Value v : op->getOperands()) {
+      Operation *p = v.getDefiningOp();
+      if (p && (inside.contains(p) || isGenerator(p)))
+        continue;
+      if (!llvm::is_contained(result, v))
+        result.push_back(v);
+    }
+  };
+  for (Operation *op : group.ops)
+    note(op);
+  for (Operation *op : group.clones)
+    note(op);
+  return result;
+}
+
+bool Grouping::planClone(Value v, llvm::SetVector<Operation *> &chain, llvm::SetVector<Value> &leaves, unsigned &cost) {
+  Operation *op = v.getDefiningOp();
+  const OpFacts &f = facts.get(op);
+  if (!f.element || f.reduction || f.accumulate || f.expensive)
+    return false;
+  if (chain.contains(op))
+    return true;
+  cost += f.cost;
+  if (cost > 14 || chain.size() > 24)
+    return false;
+  for (Value u : op->getOperands()) {
+    Operation *p = u.getDefiningOp();
+    if (p && isGenerator(p))
+      continue;
+    bool stored = !p || groups[find(p)].opaque || llvm::is_contained(outputsOf(groups[find(p)]), u);
+    if (stored && !recomputed.contains(u)) {
+      if (volatileArguments.contains(u))
+        return false;
+      leaves.insert(u);
+      continue;
+    }
+    // A result of a reduction is small: storing it is cheap.
+    if (facts.get(p).reduction && sizeOf(u) * 8 <= sizeOf(v)) {
+      leaves.insert(u);
+      continue;
+    }
+    if (!planClone(u, chain, leaves, cost))
+      return false;
+  }
+  chain.insert(op);
+  return true;
+}
+
+void Grouping::cloneCheap() {
+  for (Operation &op : func.getBody().front()) {
+    int own = find(&op);
+    if (own < 0 || groups[own].opaque || op.getNumResults() != 1)
+      continue;
+    Value v = op.getResult(0);
+    SmallVector<int> consumers;
+    bool must = facts.get(&op).reduction || facts.get(&op).accumulate;
+    for (Operation *user : v.getUsers()) {
+      int g = find(user);
+      if (g == own || g < 0)
+        continue;
+      must |= groups[g].opaque;
+      if (!llvm::is_contained(consumers, g))
+        consumers.push_back(g);
+    }
+    // Kernels which compute a user of this again read it, too.
+    for (Operation *user : v.getUsers())
+      for (int g : cloneHomes.lookup(user))
+        if (g != own && !groups[g].clones.contains(&op) && !llvm::is_contained(consumers, g))
+          consumers.push_back(g);
+    if (must || consumers.empty())
+      continue;
+    llvm::SetVector<Operation *> chain;
+    llvm::SetVector<Value> leaves;
+    unsigned cost = 0;
+    if (!planClone(v, chain, leaves, cost))
+      continue;
+    int64_t extra = 0, count = consumers.size();
+    for (int g : consumers) {
+      SmallVector<Value> present = inputsOf(groups[g]);
+      for (Value leaf : leaves)
+        if (!llvm::is_contained(present, leaf) && find(leaf.getDefiningOp()) != g)
+          extra += bytesOf(leaf);
+    }
+    bool fits = llvm::all_of(consumers, [&](int g) {
+      return inputsOf(groups[g]).size() + leaves.size() + outputsOf(groups[g]).size() <= mostOperands;
+    });
+    if (extra > (1 + count) * bytesOf(v) || !fits)
+      continue;
+    for (int g : consumers)
+      for (Operation *link : chain)
+        if (find(link) != g && groups[g].clones.insert(link))
+          cloneHomes[link].push_back(g);
+    recomputed.insert(v);
+  }
+}
+
+bool Grouping::readsRows(const Group &group) {
+  for (Operation *op : group.ops)
+    if (facts.get(op).reduction)
+      for (const OpAccess &access : facts.get(op).accesses)
+        if (!isAligned(op, access, group.rows))
+          return false;
+  return true;
+}
+
+void Grouping::joinSiblings() {
+  llvm::MapVector<Value, SmallVector<int>> readers;
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (!groups[g].opaque && !groups[g].ops.empty())
+      for (Value v : inputsOf(groups[g]))
+        readers[v].push_back(g);
+  for (auto &[v, list] : readers) {
+    if (sizeOf(v) < 1024)
+      continue;
+    for (unsigned i = 0; i < list.size(); ++i)
+      for (unsigned j = i + 1; j < list.size(); ++j) {
+        Group &x = groups[list[i]], &y = groups[list[j]];
+        if (x.ops.empty() || y.ops.empty() || x.rows != y.rows || readsRows(x) != readsRows(y))
+          continue;
+        int64_t xSize = productOf(facts.get(x.ops.back()).loops), ySize = productOf(facts.get(y.ops.back()).loops);
+        if (x.rows == 0 && xSize != ySize)
+          continue;
+        merge(list[i], list[j]);
+      }
+  }
+}
+
+std::vector<Group> Grouping::sorted() {
+  std::vector<int> waiting(groups.size(), 0);
+  std::vector<SmallVector<int>> users(groups.size());
+  using Entry = std::pair<unsigned, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (unsigned g = 0; g < groups.size(); ++g) {
+    if (groups[g].ops.empty())
+      continue;
+    for (int d : dependencies(g)) {
+      // A kernel which is computed again in all of its users is not run: nothing waits for it.
+      users[d].push_back(g);
+      ++waiting[g];
+    }
+  }
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (!groups[g].ops.empty() && waiting[g] == 0)
+      ready.push({position[groups[g].ops.back()], g});
+  std::vector<Group> order;
+  while (!ready.empty()) {
+    int g = ready.top().second;
+    ready.pop();
+    for (int user : users[g])
+      if (--waiting[user] == 0)
+        ready.push({position[groups[user].ops.back()], user});
+    order.push_back(groups[g]);
+  }
+  return order;
+}

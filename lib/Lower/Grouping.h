@@ -1,0 +1,70 @@
+//===- Grouping.h - Which ops make one kernel ----------------------*- C++ -*-===//
+//
+// A kernel has rows (its parallel extent) and works through each row in a few passes: reductions over the row, and stores of
+// values of the row. Ops join a kernel if everything they take from within it lies in their own row. What another kernel needs
+// and is cheap is computed again there rather than stored.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LOWER_GROUPING_H
+#define PARA_LOWER_GROUPING_H
+
+#include "OpFacts.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace para {
+
+struct Group {
+  llvm::SmallVector<mlir::Operation *> ops;    ///< in program order
+  llvm::SetVector<mlir::Operation *> clones;   ///< computed here again
+  int64_t rows = 0;                            ///< 0 while nothing fixes them
+  bool opaque = false;                         ///< one op that is no kernel
+  unsigned phase = 0;
+};
+
+class Grouping {
+public:
+  Grouping(mlir::func::FuncOp func, FactsCache &facts);
+
+  /// Groups in an order in which they can run.
+  std::vector<Group> run();
+  /// Values that other groups or calls take from a group, in program order.
+  llvm::SmallVector<mlir::Value> outputsOf(const Group &group);
+  /// Made of nothing: constants and the like, made again wherever they are used.
+  bool isGenerator(mlir::Operation *op);
+
+private:
+  void collect();
+  void joinProducers();
+  void cloneCheap();
+  void joinSiblings();
+  std::vector<Group> sorted();
+
+  bool merge(int a, int b);
+  bool isValid(llvm::ArrayRef<mlir::Operation *> ops, int64_t rows);
+  bool isAligned(mlir::Operation *op, const OpAccess &access, int64_t rows);
+  bool hasPathOutside(int a, int b);
+  bool readsRows(const Group &group);
+  llvm::SmallVector<int> dependencies(int group);
+  llvm::SmallVector<mlir::Value> inputsOf(const Group &group);
+  bool planClone(mlir::Value v, llvm::SetVector<mlir::Operation *> &chain, llvm::SetVector<mlir::Value> &leaves, unsigned &cost);
+  int find(mlir::Operation *op) const;
+
+  mlir::func::FuncOp func;
+  FactsCache &facts;
+  std::vector<Group> groups;
+  llvm::DenseMap<mlir::Operation *, int> groupOf;
+  llvm::DenseMap<mlir::Operation *, unsigned> position;
+  llvm::DenseMap<mlir::Operation *, bool> generators;
+  /// For each op with an effect on other ranks, the one before it.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> effectBefore;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int, 2>> cloneHomes; ///< groups which compute an op again
+  llvm::DenseSet<mlir::Value> recomputed;
+  llvm::DenseSet<mlir::Value> volatileArguments; ///< overwritten while microbatches run
+};
+
+} // namespace para
+
+#endif

@@ -1,0 +1,176 @@
+//===- KernelBody.cpp - The passes of a fused kernel ----------------------===//
+#include "KernelBody.h"
+
+#include "IndexMath.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace para;
+
+AffineExpr KernelBody::innerNumber(ArrayRef<int64_t> inner, MLIRContext *ctx) const {
+  SmallVector<AffineExpr> dims;
+  for (unsigned i = 0; i < inner.size(); ++i)
+    dims.push_back(getAffineDimExpr(outer.size() + i, ctx));
+  return linearize(dims, inner, ctx);
+}
+
+SmallVector<AffineExpr> KernelBody::coordinates(ArrayRef<int64_t> shape, ArrayRef<int64_t> inner, MLIRContext *ctx) const {
+  SmallVector<AffineExpr> dims;
+  for (unsigned i = 0; i < outer.size(); ++i)
+    dims.push_back(getAffineDimExpr(i, ctx));
+  std::optional<unsigned> prefix = prefixOf(shape, rows);
+  assert(prefix && "a kernel's values have its rows as leading dimensions");
+  SmallVector<AffineExpr> index = delinearize(linearize(dims, outer, ctx), shape.take_front(*prefix), ctx);
+  llvm::append_range(index, delinearize(innerNumber(inner, ctx), shape.drop_front(*prefix), ctx));
+  return index;
+}
+
+namespace {
+class Analysis {
+public:
+  Analysis(KernelBody &body, FactsCache &facts, const KernelTarget &target) : body(body), facts(facts), target(target) {}
+
+  void run() {
+    collect();
+    chooseRows();
+    makePasses();
+    keepExpensive();
+  }
+
+private:
+  void collect() {
+    body.outputs.assign(body.block->getTerminator()->operand_begin(), body.block->getTerminator()->operand_end());
+    for (Operation &op : body.block->without_terminator())
+      if (facts.get(&op).reduction)
+        reductions.push_back(&op);
+  }
+
+  void chooseRows() {
+    Value first = reductions.empty() ? body.outputs.front() : reductions.front()->getResult(0);
+    body.rows = sizeOf(first);
+    SmallVector<SmallVector<int64_t>> prefixes;
+    auto note = [&](ArrayRef<int64_t> shape) {
+      if (auto p = prefixOf(shape, body.rows))
+        prefixes.emplace_back(shape.take_front(*p));
+    };
+    for (Value v : body.outputs)
+      note(shapeOf(v));
+    for (Operation *op : reductions)
+      note(shapeOf(op->getResult(0)));
+    for (Operation &op : body.block->without_terminator())
+      note(shapeOf(op.getResult(0)));
+    body.outer = commonRefinement(prefixes, body.rows);
+  }
+
+  /// The first pass level in which `v` can be computed: after the reductions that it needs.
+  unsigned levelOf(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!op)
+      return 0;
+    if (auto it = levels.find(v); it != levels.end())
+      return it->second;
+    unsigned level = 0;
+    for (Value u : op->getOperands())
+      level = std::max(level, levelOf(u));
+    if (facts.get(op).reduction)
+      ++level; // known after its pass
+    return levels[v] = level;
+  }
+
+  void makePasses() {
+    // By level, then by the size of the inner loops; row values are stored at the end of their level.
+    std::map<std::pair<unsigned, int64_t>, KernelPass> made;
+    std::map<std::pair<unsigned, int64_t>, SmallVector<SmallVector<int64_t>>> shapes;
+    for (Operation *op : reductions) {
+      const OpFacts &f = facts.get(op);
+      SmallVector<int64_t> extents(ArrayRef<int64_t>(f.loops).drop_front(f.resultRank));
+      std::pair<unsigned, int64_t> key{levelOf(op->getResult(0)) - 1, productOf(extents)};
+      made[key].reductions.push_back(op);
+      shapes[key].push_back(extents);
+    }
+    for (auto [i, v] : llvm::enumerate(body.outputs)) {
+      auto prefix = prefixOf(shapeOf(v), body.rows);
+      SmallVector<int64_t> inner(shapeOf(v).drop_front(*prefix));
+      std::pair<unsigned, int64_t> key{levelOf(v), productOf(inner)};
+      if (key.second == 1)
+        key.second = 0; // apart from reductions over one element
+      made[key].outputs.push_back(i);
+      shapes[key].push_back(inner);
+    }
+    for (auto &[key, pass] : made) {
+      // Dimensions of members of the pass's size make finer loops, so that coordinates need no divisions.
+      for (Operation &op : body.block->without_terminator())
+        if (auto p = prefixOf(shapeOf(op.getResult(0)), body.rows))
+          if (SmallVector<int64_t> inner(shapeOf(op.getResult(0)).drop_front(*p)); productOf(inner) == key.second)
+            shapes[key].push_back(inner);
+      if (key.second != 0)
+        pass.inner = commonRefinement(shapes[key], key.second);
+      unsigned number = body.passes.size();
+      for (unsigned i : pass.outputs)
+        if (!pass.inner.empty())
+          body.storedIn.insert({body.outputs[i], number});
+      body.passes.push_back(pass);
+    }
+  }
+
+  /// Expensive ops which pass `number` computes.
+  void reach(Value v, unsigned number, llvm::SetVector<Operation *> &found, llvm::DenseSet<Value> &seen) {
+    Operation *op = v.getDefiningOp();
+    if (!op || !seen.insert(v).second || facts.get(op).reduction)
+      return;
+    if (auto it = body.storedIn.find(v); it != body.storedIn.end() && it->second < number)
+      return;
+    if (facts.get(op).expensive)
+      found.insert(op);
+    for (Value u : op->getOperands())
+      reach(u, number, found, seen);
+  }
+
+  void keepExpensive() {
+    if (body.passes.size() < 2)
+      return;
+    llvm::MapVector<Operation *, SmallVector<unsigned>> users;
+    for (auto [number, pass] : llvm::enumerate(body.passes)) {
+      llvm::SetVector<Operation *> found;
+      llvm::DenseSet<Value> seen;
+      for (Operation *op : pass.reductions)
+        for (Value u : op->getOperands())
+          reach(u, number, found, seen);
+      for (unsigned i : pass.outputs)
+        reach(body.outputs[i], number, found, seen);
+      for (Operation *op : found)
+        users[op].push_back(number);
+    }
+    int64_t bytes = 0;
+    for (auto &[op, numbers] : users) {
+      Value v = op->getResult(0);
+      auto prefix = prefixOf(shapeOf(v), body.rows);
+      unsigned first = numbers.front();
+      if (numbers.size() < 2 || !prefix || body.storedIn.count(v))
+        continue;
+      int64_t size = productOf(shapeOf(v).drop_front(*prefix));
+      if (size == 1 || size != productOf(body.passes[first].inner) || body.passes[first].inner.empty())
+        continue;
+      bytes += size * elementBytes(v.getType());
+      if (bytes > target.mostScratchBytes)
+        break;
+      body.passes[first].kept.push_back(v);
+      body.storedIn.insert({v, first});
+    }
+  }
+
+  KernelBody &body;
+  FactsCache &facts;
+  const KernelTarget &target;
+  SmallVector<Operation *> reductions;
+  llvm::DenseMap<Value, unsigned> levels;
+};
+} // namespace
+
+KernelBody KernelBody::analyze(Block *block, FactsCache &facts, const KernelTarget &target) {
+  KernelBody body;
+  body.block = block;
+  Analysis(body, facts, target).run();
+  return body;
+}

@@ -1,0 +1,151 @@
+//===- KernelLanes.cpp - Which loop of a kernel carries lanes -------------===//
+#include "KernelLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace para;
+
+/// Emits each pass once without lanes into a function that is thrown away, and notes what it touches.
+std::vector<KernelLoops::Recorded> KernelLoops::tryOut() {
+  OpBuilder::InsertionGuard keep(b);
+  b.setInsertionPoint(kernel);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto func = func::FuncOp::create(b, "trial", b.getFunctionType({pointer, b.getI64Type()}, {}));
+  Block *block = func.addEntryBlock();
+  b.setInsertionPointToStart(block);
+  KernelEmitter emitter(b, body, facts, kernel);
+  auto number = [&](StringRef) -> Value { return block->getArgument(1); };
+  emitter.number = number;
+  for (BlockArgument v : body.block->getArguments())
+    emitter.pointers[v] = block->getArgument(0);
+  for (Value v : body.outputs)
+    emitter.pointers[v] = block->getArgument(0);
+  std::vector<Recorded> result(body.passes.size());
+  choice = LaneChoice();
+  choice.innerLoops.assign(body.passes.size(), -1);
+  rowValues.clear();
+  rowValues.resize(1);
+  for (auto [number, pass] : llvm::enumerate(body.passes)) {
+    for (Value v : pass.kept)
+      emitter.pointers[v] = block->getArgument(0);
+    emitter.pass = number;
+    emitter.record = &result[number].accesses;
+    emitter.extents.assign(body.outer.begin(), body.outer.end());
+    llvm::append_range(emitter.extents, pass.inner);
+    emitter.loopValues.assign(emitter.extents.size(), block->getArgument(1));
+    emitter.rowValues = rowValues[0];
+    size_t before = std::distance(block->begin(), block->end());
+    SmallVector<Value> accumulators;
+    for (Operation *op : pass.reductions) {
+      Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
+      accumulators.push_back(constantOf(scalar, scalar::identity(scalar, cast<ElementOpInterface>(op).getCombiner())));
+    }
+    emitBody(emitter, pass, accumulators, 0);
+    for (auto [i, op] : llvm::enumerate(pass.reductions))
+      rowValues[0][op->getResult(0)] = accumulators[i];
+    result[number].ops = std::distance(block->begin(), block->end()) - before;
+  }
+  rowValues.clear();
+  func.erase();
+  return result;
+}
+
+/// Joins neighbouring loops which every access walks through as one range.
+void KernelLoops::collapse() {
+  std::vector<Recorded> recorded = tryOut();
+  auto together = [](const Recorded &pass, unsigned loop, int64_t innerExtent) {
+    return llvm::all_of(pass.accesses, [&](const MemoryAccess &access) {
+      auto major = access.offset.factorOf(loop), minor = access.offset.factorOf(loop + 1);
+      bool data = llvm::is_contained(access.dynamicDims, loop) || llvm::is_contained(access.dynamicDims, loop + 1);
+      return major && minor && *major == *minor * innerExtent && !data;
+    });
+  };
+  unsigned outer = body.outer.size();
+  for (auto [pass, seen] : llvm::zip_equal(body.passes, recorded)) {
+    SmallVector<int64_t> joined;
+    for (size_t i = 0; i < pass.inner.size(); ++i) {
+      if (i > 0 && together(seen, outer + i - 1, pass.inner[i]))
+        joined.back() *= pass.inner[i];
+      else
+        joined.push_back(pass.inner[i]);
+    }
+    pass.inner = joined;
+  }
+  SmallVector<int64_t> joined;
+  for (size_t i = 0; i < outer; ++i) {
+    bool all = i > 0 && llvm::all_of(recorded, [&](const Recorded &seen) { return together(seen, i - 1, body.outer[i]); });
+    if (all)
+      joined.back() *= body.outer[i];
+    else
+      joined.push_back(body.outer[i]);
+  }
+  body.outer = joined;
+}
+
+/// Vector operations' worth of memory access for `points` elements with lanes on `loop`.
+double KernelLoops::costOf(const Recorded &pass, unsigned loop, int64_t extent, int64_t points) {
+  double cost = 1 + 0.5 * pass.ops;
+  for (const MemoryAccess &access : pass.accesses) {
+    auto factor = access.offset.factorOf(loop);
+    if (!factor || llvm::is_contained(access.dynamicDims, loop))
+      cost += 16;
+    else
+      cost += *factor == 0 ? 0.5 : *factor == 1 ? 1 : 16;
+  }
+  int64_t vectors = (extent + choice.lanes - 1) / choice.lanes;
+  return cost * points / extent * vectors;
+}
+
+void KernelLoops::choose() {
+  std::vector<Recorded> recorded = tryOut();
+  int64_t widest = 4;
+  for (Operation &op : body.block->without_terminator())
+    if (Type type = getElementTypeOrSelf(op.getResult(0).getType()); type.isF64())
+      widest = 8;
+  for (BlockArgument v : body.block->getArguments())
+    if (getElementTypeOrSelf(v.getType()).isF64())
+      widest = 8;
+  choice.lanes = target.vectorBytes / widest;
+  choice.innerLoops.assign(body.passes.size(), -1);
+  unsigned outer = body.outer.size();
+  int64_t ops = 0;
+  double within = 0;
+  for (auto [number, pass] : llvm::enumerate(body.passes)) {
+    int64_t points = productOf(pass.inner);
+    ops = std::max(ops, recorded[number].ops);
+    double best = (2 + recorded[number].ops) * static_cast<double>(points); // one by one
+    for (unsigned i = 0; i < pass.inner.size(); ++i) {
+      double cost = costOf(recorded[number], outer + i, pass.inner[i], points) + 8.0 * pass.reductions.size() * 4;
+      if (cost < best) {
+        best = cost;
+        choice.innerLoops[number] = i;
+      }
+    }
+    within += best;
+  }
+  double across = 0;
+  int bestLoop = -1;
+  for (unsigned i = 0; i < outer; ++i) {
+    double cost = 0;
+    for (auto [number, pass] : llvm::enumerate(body.passes))
+      cost += costOf(recorded[number], i, body.outer[i], productOf(pass.inner) * body.outer[i]) / body.outer[i];
+    // Scratch of a row cannot hold many.
+    bool kept = llvm::any_of(body.passes, [](const KernelPass &pass) { return !pass.kept.empty(); });
+    if (!kept && (bestLoop < 0 || cost < across)) {
+      across = cost;
+      bestLoop = i;
+    }
+  }
+  choice.across = bestLoop >= 0 && across < within;
+  choice.outerLoop = choice.across ? bestLoop : -1;
+  choice.unroll = ops > 80 ? 1 : ops > 30 ? 2 : 4;
+  if (choice.across) {
+    int64_t steps = body.outer[bestLoop] / choice.lanes;
+    // Parts enough for many threads; whole chunks only.
+    while (choice.unroll > 1 && (body.outer[bestLoop] % (choice.lanes * choice.unroll) != 0 || productOf(body.outer) / body.outer[bestLoop] * (steps / choice.unroll) < 8))
+      --choice.unroll;
+  }
+}

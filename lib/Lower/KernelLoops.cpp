@@ -1,0 +1,316 @@
+//===- KernelLoops.cpp - The loops of a kernel ----------------------------===//
+#include "KernelLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace para;
+
+KernelLoops::KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target)
+    : kernel(kernel), facts(facts), target(target), b(kernel.getLoc(), kernel.getContext()) {
+  body = KernelBody::analyze(&kernel.getBody().front(), facts, target);
+}
+
+Value KernelLoops::constantOf(Type type, TypedAttr value) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    value = SplatElementsAttr::get(vector, ArrayRef<Attribute>(value));
+  return arith::ConstantOp::create(b, type, value);
+}
+
+Value KernelLoops::tailMask(int64_t rest) {
+  auto type = VectorType::get({choice.lanes}, b.getI1Type());
+  SmallVector<bool> bits(choice.lanes);
+  for (int64_t i = 0; i < choice.lanes; ++i)
+    bits[i] = i < rest;
+  return arith::ConstantOp::create(b, type, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
+}
+
+/// How often a pass repeats its body side by side, each with accumulators or lanes of its own.
+int64_t KernelLoops::variantsOf(const KernelPass &pass) const {
+  if (choice.across)
+    return choice.unroll;
+  int loop = choice.innerLoops[&pass - body.passes.data()];
+  if (loop < 0 || pass.reductions.empty())
+    return 1;
+  int64_t steps = pass.inner[loop] / choice.lanes;
+  for (int64_t u : {4, 3, 2})
+    if (u <= choice.unroll && steps >= u && steps % u == 0)
+      return u;
+  return 1;
+}
+
+void KernelLoops::emit() {
+  collapse();
+  choose();
+  // The function: void (i64 begin, i64 end, ptr arguments).
+  std::string name = kernel.getSymName().str() + "_cpu";
+  b.setInsertionPoint(kernel);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto func = func::FuncOp::create(b, name, b.getFunctionType({b.getI64Type(), b.getI64Type(), pointer}, {}));
+  entry = func.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  argumentPointer = entry->getArgument(2);
+  KernelEmitter emitter(b, body, facts, kernel);
+  unsigned inputs = body.block->getNumArguments(), outputs = body.outputs.size();
+  auto argument = [&](unsigned i, Type type) -> Value {
+    Value at = LLVM::GEPOp::create(b, pointer, b.getI64Type(), argumentPointer, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    return LLVM::LoadOp::create(b, type, at, 8);
+  };
+  for (unsigned i = 0; i < inputs; ++i)
+    emitter.pointers[body.block->getArgument(i)] = argument(i, pointer);
+  for (auto [i, v] : llvm::enumerate(body.outputs))
+    emitter.pointers[v] = argument(inputs + i, pointer);
+  llvm::StringMap<Value> known;
+  auto number = [&](StringRef axis) -> Value {
+    if (Value v = known.lookup(axis))
+      return v;
+    OpBuilder::InsertionGuard keep(b);
+    b.setInsertionPoint(entry, std::next(argumentPointer.getParentBlock()->begin(), 0));
+    Value v = argument(inputs + outputs + numbers.size(), b.getI64Type());
+    numbers.push_back(axis.str());
+    return known[axis] = v;
+  };
+  emitter.number = number;
+  for (KernelPass &pass : body.passes)
+    for (Value v : pass.kept) {
+      int64_t size = productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows)));
+      Type storage = getElementTypeOrSelf(v.getType());
+      if (storage.isInteger(1))
+        storage = b.getI8Type();
+      Value count = arith::ConstantOp::create(b, b.getI64IntegerAttr(size));
+      emitter.pointers[v] = LLVM::AllocaOp::create(b, pointer, storage, count, 64);
+    }
+
+  // One part of the launch is a row, or with lanes across rows a chunk of them.
+  SmallVector<int64_t> parts(body.outer);
+  int64_t chunk = choice.lanes * choice.unroll, rest = 0;
+  if (choice.across) {
+    int64_t extent = parts[choice.outerLoop];
+    parts.erase(parts.begin() + choice.outerLoop);
+    parts.push_back((extent + chunk - 1) / chunk);
+    rest = extent % chunk;
+  }
+  int64_t extent = productOf(parts);
+  auto loop = scf::ForOp::create(b, entry->getArgument(0), entry->getArgument(1), emitter.integer(1));
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> at(parts.size());
+  Value id = loop.getInductionVar();
+  for (size_t i = parts.size(); i-- > 0;) {
+    Value size = emitter.integer(parts[i]);
+    at[i] = i ? arith::RemUIOp::create(b, id, size).getResult() : id;
+    if (i)
+      id = arith::DivUIOp::create(b, id, size);
+  }
+  if (!choice.across) {
+    emitRow(emitter, at, nullptr, false);
+  } else {
+    Value last = at.pop_back_val();
+    Value base = arith::MulIOp::create(b, last, emitter.integer(chunk));
+    at.insert(at.begin() + choice.outerLoop, base);
+    if (rest == 0) {
+      emitRow(emitter, at, base, false);
+    } else if (parts.back() == 1) {
+      emitRow(emitter, at, base, true);
+    } else {
+      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, last, emitter.integer(parts.back() - 1));
+      auto branch = scf::IfOp::create(b, TypeRange{}, isLast, /*withElse=*/true);
+      b.setInsertionPointToStart(branch.thenBlock());
+      emitRow(emitter, at, base, true);
+      b.setInsertionPointToStart(branch.elseBlock());
+      emitRow(emitter, at, base, false);
+    }
+  }
+  b.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(b);
+
+  int64_t points = 0;
+  for (const KernelPass &pass : body.passes)
+    points += productOf(pass.inner) * static_cast<int64_t>(1 + pass.reductions.size() + pass.outputs.size());
+  int64_t work = std::max<int64_t>(1, points * (choice.across ? chunk : 1));
+  kernel.setNumbersAttr(b.getStrArrayAttr(SmallVector<StringRef>(numbers.begin(), numbers.end())));
+  kernel.setFunctionAttr(FlatSymbolRefAttr::get(b.getContext(), name));
+  kernel.setExtentAttr(b.getI64IntegerAttr(extent));
+  kernel.setGrainAttr(b.getI64IntegerAttr(std::max<int64_t>(1, target.grainWork / work)));
+}
+
+void KernelLoops::emitRow(KernelEmitter &emitter, ArrayRef<Value> outerValues, Value laneBase, bool isTail) {
+  emitter.extents.assign(body.outer.begin(), body.outer.end());
+  emitter.loopValues.assign(outerValues.begin(), outerValues.end());
+  rowValues.clear();
+  rowValues.resize(choice.across ? choice.unroll : 1);
+  emitter.lanes = choice.lanes;
+  emitter.tail = nullptr;
+  emitter.lane = choice.across && choice.lanes > 1 ? choice.outerLoop : -1;
+  for (unsigned p = 0; p < body.passes.size(); ++p)
+    emitPass(emitter, p, laneBase, isTail);
+}
+
+void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBase, bool isTail) {
+  const KernelPass &pass = body.passes[number];
+  passNumber = number;
+  emitter.pass = number;
+  emitter.extents.resize(body.outer.size());
+  emitter.loopValues.resize(body.outer.size());
+  llvm::append_range(emitter.extents, pass.inner);
+  emitter.loopValues.resize(emitter.extents.size());
+  if (choice.across)
+    emitter.tail = isTail && choice.lanes > 1 ? tailMask(body.outer[choice.outerLoop] % choice.lanes) : nullptr;
+  else
+    emitter.lane = choice.innerLoops[number] < 0 || choice.lanes == 1 ? -1 : static_cast<int>(body.outer.size()) + choice.innerLoops[number];
+
+  int64_t variants = variantsOf(pass);
+  SmallVector<Value> accumulators;
+  for (int64_t u = 0; u < variants; ++u)
+    for (Operation *op : pass.reductions) {
+      Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
+      accumulators.push_back(constantOf(emitter.elementType(scalar), scalar::identity(scalar, cast<ElementOpInterface>(op).getCombiner())));
+    }
+  accumulators = emitInner(emitter, pass, 0, accumulators, laneBase, isTail);
+
+  size_t count = pass.reductions.size();
+  for (auto [i, op] : llvm::enumerate(pass.reductions)) {
+    ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
+    if (choice.across) {
+      for (int64_t u = 0; u < variants; ++u)
+        rowValues[u][op->getResult(0)] = accumulators[u * count + i];
+      continue;
+    }
+    // Pairs, so that sums are as exact as their number of terms allows.
+    SmallVector<Value> parts;
+    for (int64_t u = 0; u < variants; ++u)
+      parts.push_back(accumulators[u * count + i]);
+    while (parts.size() > 1) {
+      for (size_t j = 0; j + 1 < parts.size(); j += 2)
+        parts[j / 2] = scalar::combine(b, kind, parts[j], parts[j + 1]);
+      if (parts.size() % 2)
+        parts[parts.size() / 2] = parts.back();
+      parts.resize((parts.size() + 1) / 2);
+    }
+    Value sum = parts.front();
+    if (auto type = dyn_cast<VectorType>(sum.getType())) {
+      // Halves are folded onto one another down to one lane.
+      for (int64_t half = type.getNumElements() / 2; half >= 1; half /= 2) {
+        SmallVector<int64_t> low, high;
+        for (int64_t k = 0; k < half; ++k)
+          low.push_back(k), high.push_back(k + half);
+        Value x = vector::ShuffleOp::create(b, sum, sum, low), y = vector::ShuffleOp::create(b, sum, sum, high);
+        sum = scalar::combine(b, kind, x, y);
+      }
+      sum = vector::ExtractOp::create(b, sum, ArrayRef<int64_t>{0});
+    }
+    rowValues[0][op->getResult(0)] = sum;
+  }
+}
+
+SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPass &pass, unsigned depth, SmallVector<Value> accumulators,
+                                          Value laneBase, bool isTail) {
+  unsigned outer = body.outer.size();
+  int64_t variants = variantsOf(pass);
+  if (depth == pass.inner.size()) {
+    Value base = laneBase;
+    for (int64_t u = 0; u < (choice.across ? variants : 1); ++u) {
+      if (choice.across) {
+        emitter.loopValues[choice.outerLoop] = u ? arith::AddIOp::create(b, base, emitter.integer(u * choice.lanes)).getResult() : base;
+        emitter.rowValues = rowValues[u];
+      } else {
+        emitter.rowValues = rowValues[0];
+      }
+      emitBody(emitter, pass, accumulators, u);
+    }
+    return accumulators;
+  }
+  int loop = choice.across ? -1 : choice.innerLoops[passNumber];
+  // The loop with lanes goes innermost; the others keep their order.
+  SmallVector<unsigned> order;
+  for (unsigned i = 0; i < pass.inner.size(); ++i)
+    if (static_cast<int>(i) != loop)
+      order.push_back(i);
+  if (loop >= 0)
+    order.push_back(loop);
+  unsigned which = order[depth];
+  int64_t extent = pass.inner[which];
+  auto makeLoop = [&](int64_t from, int64_t to, int64_t step, llvm::function_ref<SmallVector<Value>(SmallVector<Value>)> make) {
+    auto forOp = scf::ForOp::create(b, emitter.integer(from), emitter.integer(to), emitter.integer(step), accumulators);
+    OpBuilder::InsertionGuard keep(b);
+    b.setInsertionPointToStart(forOp.getBody());
+    emitter.loopValues[outer + which] = forOp.getInductionVar();
+    SmallVector<Value> next = make(SmallVector<Value>(forOp.getRegionIterArgs()));
+    if (!accumulators.empty())
+      scf::YieldOp::create(b, next);
+    else if (forOp.getBody()->empty() || !forOp.getBody()->back().hasTrait<OpTrait::IsTerminator>())
+      scf::YieldOp::create(b);
+    return SmallVector<Value>(forOp.getResults());
+  };
+  if (static_cast<int>(which) != loop || emitter.lane < 0)
+    return makeLoop(0, extent, 1, [&](SmallVector<Value> in) { return emitInner(emitter, pass, depth + 1, in, laneBase, isTail); });
+
+  int64_t step = choice.lanes * variants, whole = extent / step * step, rest = extent - whole;
+  if (whole > 0)
+    accumulators = makeLoop(0, whole, step, [&](SmallVector<Value> in) {
+      Value base = emitter.loopValues[outer + which];
+      for (int64_t u = 0; u < variants; ++u) {
+        emitter.loopValues[outer + which] = u ? arith::AddIOp::create(b, base, emitter.integer(u * choice.lanes)).getResult() : base;
+        emitter.rowValues = rowValues[0];
+        emitBody(emitter, pass, in, u);
+      }
+      return in;
+    });
+  if (rest > 0) {
+    assert(rest < choice.lanes && "variants divide the whole steps");
+    emitter.tail = tailMask(rest);
+    emitter.loopValues[outer + which] = emitter.integer(whole);
+    emitter.rowValues = rowValues[0];
+    emitBody(emitter, pass, accumulators, 0);
+    emitter.tail = nullptr;
+  }
+  return accumulators;
+}
+
+void KernelLoops::storeOutput(KernelEmitter &emitter, const KernelPass &pass, Value v, Value element, bool scratch) {
+  MLIRContext *ctx = b.getContext();
+  Type scalar = getElementTypeOrSelf(v.getType());
+  ArrayRef<int64_t> shape = shapeOf(v);
+  SmallVector<AffineExpr> index = body.coordinates(shape, pass.inner, ctx);
+  if (scratch) {
+    unsigned prefix = *prefixOf(shape, body.rows);
+    emitter.store(element, emitter.pointers.lookup(v), scalar, shape.drop_front(prefix), ArrayRef<AffineExpr>(index).drop_front(prefix));
+    return;
+  }
+  if (Operation *op = v.getDefiningOp(); op && facts.get(op).accumulate) {
+    Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, emitter.number("microbatch"), emitter.integer(0));
+    SmallVector<Coordinate> at(llvm::map_range(index, [](AffineExpr e) { return Coordinate{e}; }));
+    Value before = emitter.load(emitter.pointers.lookup(v), scalar, shape, at);
+    element = arith::SelectOp::create(b, first, element, scalar::add(b, before, element));
+  }
+  emitter.store(element, emitter.pointers.lookup(v), scalar, shape, index);
+}
+
+void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, MutableArrayRef<Value> accumulators, unsigned variant) {
+  MLIRContext *ctx = b.getContext();
+  emitter.startBody();
+  size_t count = pass.reductions.size();
+  for (auto [i, op] : llvm::enumerate(pass.reductions)) {
+    const OpFacts &f = facts.get(op);
+    SmallVector<AffineExpr> index = body.coordinates(shapeOf(op->getResult(0)), {}, ctx);
+    llvm::append_range(index, delinearize(body.innerNumber(pass.inner, ctx), ArrayRef<int64_t>(f.loops).drop_front(f.resultRank), ctx));
+    Value term = emitter.term(op, index);
+    ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
+    Value &accumulator = accumulators[variant * count + i];
+    Value next = scalar::combine(b, kind, accumulator, term);
+    // Lanes past the end keep what they have; across rows they are never stored.
+    accumulator = choice.across ? next : emitter.selectTail(next, accumulator);
+  }
+  // All is loaded before anything is stored: an output may lie in the place of an input.
+  SmallVector<Value> elements;
+  SmallVector<Value> stored(pass.kept);
+  for (unsigned i : pass.outputs)
+    stored.push_back(body.outputs[i]);
+  for (Value v : stored)
+    elements.push_back(emitter.element(v, body.coordinates(shapeOf(v), pass.inner, ctx)));
+  for (auto [n, v] : llvm::enumerate(stored))
+    storeOutput(emitter, pass, v, elements[n], n < pass.kept.size());
+}

@@ -1,0 +1,236 @@
+//===- KernelMemory.cpp - Loads and stores of lanes -----------------------===//
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace para;
+
+Value KernelEmitter::laneSteps(int64_t factor) {
+  SmallVector<int64_t> steps;
+  for (int64_t i = 0; i < lanes; ++i)
+    steps.push_back(i * factor);
+  auto type = VectorType::get({lanes}, b.getI64Type());
+  return arith::ConstantOp::create(b, type, DenseElementsAttr::get(type, ArrayRef<int64_t>(steps)));
+}
+
+/// A loop, quotient or rest as a scalar at the first lane, or (`wide`) as one number a lane.
+Value KernelEmitter::atomOf(AffineExpr atom, bool wide) {
+  if (auto d = dyn_cast<AffineDimExpr>(atom)) {
+    Value base = loopValues[d.getPosition()];
+    if (!wide)
+      return base;
+    Value all = splat(base);
+    return static_cast<int>(d.getPosition()) == lane ? arith::AddIOp::create(b, all, laneSteps(1)).getResult() : all;
+  }
+  auto binary = cast<AffineBinaryOpExpr>(atom);
+  LinearForm inner = linearForm(binary.getLHS(), extents);
+  Value x = wide ? lanesOf(inner) : scalarOf(inner);
+  Value c = integer(cast<AffineConstantExpr>(binary.getRHS()).getValue());
+  if (wide)
+    c = splat(c);
+  if (atom.getKind() == AffineExprKind::Mod)
+    return arith::RemUIOp::create(b, x, c);
+  return arith::DivUIOp::create(b, x, c);
+}
+
+Value KernelEmitter::scalarOf(const LinearForm &form) {
+  Value sum;
+  for (auto [atom, factor] : form.terms) {
+    Value x = atomOf(atom, false);
+    if (factor != 1)
+      x = arith::MulIOp::create(b, x, integer(factor));
+    sum = sum ? arith::AddIOp::create(b, sum, x).getResult() : x;
+  }
+  if (!sum)
+    return integer(form.constant);
+  return form.constant ? arith::AddIOp::create(b, sum, integer(form.constant)).getResult() : sum;
+}
+
+Value KernelEmitter::lanesOf(const LinearForm &form) {
+  // What does not depend on the lane is computed once, as a scalar.
+  LinearForm same, varying;
+  same.constant = form.constant;
+  for (auto [atom, factor] : form.terms)
+    (atom.isFunctionOfDim(lane) && !isa<AffineDimExpr>(atom) ? varying : same).add(atom, factor);
+  Value sum = splat(scalarOf(same));
+  if (int64_t factor = same.factorOf(lane).value_or(0))
+    sum = arith::AddIOp::create(b, sum, laneSteps(factor));
+  for (auto [atom, factor] : varying.terms) {
+    Value x = atomOf(atom, true);
+    if (factor != 1)
+      x = arith::MulIOp::create(b, x, splat(integer(factor)));
+    sum = arith::AddIOp::create(b, sum, x);
+  }
+  return sum;
+}
+
+Value KernelEmitter::uniform(Value v) {
+  if (!isa<VectorType>(v.getType()))
+    return v;
+  Operation *op = v.getDefiningOp();
+  if (!op)
+    return nullptr;
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+    return isa<VectorType>(broadcast.getSource().getType()) ? nullptr : broadcast.getSource();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto dense = dyn_cast<SplatElementsAttr>(constant.getValue());
+    return dense ? arith::ConstantOp::create(b, dense.getSplatValue<TypedAttr>()).getResult() : Value();
+  }
+  if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+    return nullptr;
+  SmallVector<Value> operands;
+  for (Value x : op->getOperands()) {
+    operands.push_back(uniform(x));
+    if (!operands.back())
+      return nullptr;
+  }
+  OperationState state(op->getLoc(), op->getName(), operands, getElementTypeOrSelf(v.getType()), op->getAttrs());
+  Operation *made = b.create(state);
+  made->setPropertiesFromAttribute(op->getPropertiesAsAttribute(), [&] { return op->emitError(); }).succeeded();
+  return made->getResult(0);
+}
+
+void KernelEmitter::dimsOf(Value v, SmallVectorImpl<unsigned> &dims) {
+  SmallVector<Value> stack{v};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value x = stack.pop_back_val();
+    if (!seen.insert(x).second)
+      continue;
+    if (auto it = loadedDims.find(x); it != loadedDims.end())
+      for (unsigned d : it->second)
+        if (!llvm::is_contained(dims, d))
+          dims.push_back(d);
+    if (Operation *op = x.getDefiningOp())
+      stack.append(op->operand_begin(), op->operand_end());
+  }
+}
+
+Value KernelEmitter::mask() {
+  if (!guard)
+    return tail;
+  return tail ? arith::AndIOp::create(b, splat(guard), tail).getResult() : splat(guard);
+}
+
+KernelEmitter::Address KernelEmitter::address(Value pointer, Type storage, const LinearForm &form,
+                                              ArrayRef<std::pair<Value, int64_t>> dynamic) {
+  Type ptr = pointer.getType();
+  bool lanesVary = false;
+  std::optional<int64_t> factor = lane >= 0 ? form.factorOf(lane) : std::optional<int64_t>(0);
+  SmallVector<std::pair<Value, int64_t>> scalars;
+  for (auto [v, stride] : dynamic) {
+    Value s = uniform(v);
+    lanesVary |= !s;
+    scalars.push_back({s, stride});
+  }
+  Address result;
+  if (!lanesVary && factor && (*factor == 0 || *factor == 1)) {
+    Value offset = scalarOf(form);
+    for (auto [s, stride] : scalars)
+      offset = arith::AddIOp::create(b, offset, stride == 1 ? s : arith::MulIOp::create(b, s, integer(stride)).getResult());
+    result.contiguous = *factor == 1 && lane >= 0;
+    result.base = LLVM::GEPOp::create(b, ptr, storage, pointer, ArrayRef<LLVM::GEPArg>{offset});
+    return result;
+  }
+  result.offsets = lanesOf(form);
+  for (auto [v, stride] : dynamic) {
+    Value x = splat(v);
+    result.offsets = arith::AddIOp::create(b, result.offsets, stride == 1 ? x : arith::MulIOp::create(b, x, splat(integer(stride))).getResult());
+  }
+  result.base = pointer;
+  return result;
+}
+
+Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, ArrayRef<Coordinate> index) {
+  assert(pointer && "every tensor of a kernel is in memory or computed");
+  Type storage = scalar.isInteger(1) ? Type(b.getI8Type()) : scalar;
+  LinearForm form;
+  SmallVector<std::pair<Value, int64_t>> dynamic;
+  SmallVector<int64_t> strides = stridesOf(shape);
+  for (auto [c, stride] : llvm::zip_equal(index, strides)) {
+    form.add(linearForm(c.affine, extents), stride);
+    if (c.dynamic)
+      dynamic.push_back({c.dynamic, stride});
+  }
+  form = simplest(form, extents);
+  Address place = address(pointer, storage, form, dynamic);
+  unsigned alignment = elementBytes(scalar);
+  Value all = mask(), result;
+  auto zero = [&](Type type) { return arith::ConstantOp::create(b, type, b.getZeroAttr(type)).getResult(); };
+  if (place.offsets) {
+    auto pointers = VectorType::get({lanes}, pointer.getType());
+    Value at = LLVM::GEPOp::create(b, pointers, storage, place.base, ArrayRef<LLVM::GEPArg>{place.offsets});
+    Value m = all;
+    if (!m) {
+      auto bools = VectorType::get({lanes}, b.getI1Type());
+      m = arith::ConstantOp::create(b, bools, DenseElementsAttr::get(bools, true));
+    }
+    Type type = elementType(storage);
+    result = LLVM::masked_gather::create(b, type, at, m, ValueRange{zero(type)}, b.getI32IntegerAttr(alignment));
+  } else if (place.contiguous) {
+    Type type = elementType(storage);
+    if (all)
+      result = LLVM::MaskedLoadOp::create(b, type, place.base, all, zero(type), b.getI32IntegerAttr(alignment));
+    else
+      result = LLVM::LoadOp::create(b, type, place.base, alignment);
+  } else {
+    Value base = place.base;
+    if (guard) { // Not to be read where no lane wants it: the buffer's first element will do.
+      Value any = guard;
+      if (Value s = uniform(guard))
+        any = s;
+      else if (isa<VectorType>(guard.getType()))
+        any = vector::ReductionOp::create(b, vector::CombiningKind::OR, guard);
+      base = arith::SelectOp::create(b, any, base, pointer);
+    }
+    result = splat(LLVM::LoadOp::create(b, storage, base, alignment));
+  }
+  if (scalar.isInteger(1))
+    result = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, result, zero(result.getType()));
+  if (record) {
+    MemoryAccess access{form, {}, !dynamic.empty()};
+    for (auto [v, stride] : dynamic)
+      dimsOf(v, access.dynamicDims);
+    record->push_back(access);
+    SmallVector<unsigned> dims = access.dynamicDims;
+    for (unsigned d = 0; d < extents.size(); ++d)
+      if (form.factorOf(d) != std::optional<int64_t>(0))
+        dims.push_back(d);
+    loadedDims[result] = dims;
+  }
+  return result;
+}
+
+void KernelEmitter::store(Value element, Value pointer, Type scalar, ArrayRef<int64_t> shape, ArrayRef<AffineExpr> index) {
+  Type storage = scalar.isInteger(1) ? Type(b.getI8Type()) : scalar;
+  LinearForm form;
+  SmallVector<int64_t> strides = stridesOf(shape);
+  for (auto [e, stride] : llvm::zip_equal(index, strides))
+    form.add(linearForm(e, extents), stride);
+  form = simplest(form, extents);
+  if (record)
+    record->push_back({form, {}, false});
+  if (scalar.isInteger(1))
+    element = arith::ExtUIOp::create(b, elementType(storage), element);
+  Address place = address(pointer, storage, form, {});
+  unsigned alignment = elementBytes(scalar);
+  if (place.offsets) {
+    auto pointers = VectorType::get({lanes}, pointer.getType());
+    Value at = LLVM::GEPOp::create(b, pointers, storage, place.base, ArrayRef<LLVM::GEPArg>{place.offsets});
+    Value m = tail;
+    if (!m) {
+      auto bools = VectorType::get({lanes}, b.getI1Type());
+      m = arith::ConstantOp::create(b, bools, DenseElementsAttr::get(bools, true));
+    }
+    LLVM::masked_scatter::create(b, element, at, m, b.getI32IntegerAttr(alignment));
+  } else if (place.contiguous && tail) {
+    LLVM::MaskedStoreOp::create(b, element, place.base, tail, b.getI32IntegerAttr(alignment));
+  } else if (place.contiguous || lane < 0) {
+    LLVM::StoreOp::create(b, element, place.base, alignment);
+  } else { // Equal in all lanes.
+    LLVM::StoreOp::create(b, vector::ExtractOp::create(b, element, ArrayRef<int64_t>{0}), place.base, alignment);
+  }
+}

@@ -1,0 +1,136 @@
+//===- OpFacts.cpp - What the lower stage knows of an op ------------------===//
+#include "OpFacts.h"
+
+#include "IndexMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+/// Notes what is pulled; makes code that is thrown away.
+class Recorder : public ElementEmitter {
+public:
+  Recorder(ImplicitLocOpBuilder &b, Operation *op, OpFacts &facts) : ElementEmitter(b), op(op), facts(facts) {}
+
+  Value operand(unsigned number, ArrayRef<Coordinate> index) override {
+    OpAccess access{number, {}, false};
+    for (const Coordinate &c : index) {
+      access.index.push_back(c.affine);
+      access.dynamic |= c.dynamic != nullptr;
+    }
+    facts.accesses.push_back(access);
+    last = dummy(getElementTypeOrSelf(op->getOperand(number).getType()));
+    return last;
+  }
+  Value position(const Coordinate &) override { return dummy(b.getI64Type()); }
+  Value shardBegin(ArrayRef<StringRef>, int64_t, int64_t) override { return dummy(b.getI64Type()); }
+  Value shardValid(ArrayRef<StringRef>, int64_t, int64_t) override { return dummy(b.getI64Type()); }
+  Value guarded(Value condition, function_ref<Value()> make, Value otherwise) override {
+    return arith::SelectOp::create(b, condition, make(), otherwise);
+  }
+  Value table(DenseElementsAttr values, const Coordinate &) override { return dummy(values.getElementType()); }
+  Type elementType(Type scalar) override { return scalar; }
+
+  Value last;
+
+private:
+  /// Of no known value, so that nothing folds.
+  Value dummy(Type type) {
+    OperationState state(b.getLoc(), "builtin.unrealized_conversion_cast");
+    state.addTypes(type);
+    return b.create(state)->getResult(0);
+  }
+  Operation *op;
+  OpFacts &facts;
+};
+} // namespace
+
+bool para::isAccumulate(Operation *op) {
+  auto library = dyn_cast<LibraryOpInterface>(op);
+  auto call = library ? library.getLibraryCall() : std::nullopt;
+  return call && call->kind == LibraryCall::Accumulate;
+}
+
+const OpFacts &FactsCache::get(Operation *op) {
+  std::unique_ptr<OpFacts> &entry = facts[op];
+  if (entry)
+    return *entry;
+  entry = std::make_unique<OpFacts>();
+  OpFacts &f = *entry;
+  if (op->getNumResults() != 1)
+    return f;
+  MLIRContext *ctx = op->getContext();
+  f.loops.assign(shapeOf(op->getResult(0)).begin(), shapeOf(op->getResult(0)).end());
+  f.resultRank = f.loops.size();
+  SmallVector<Coordinate> index;
+  if (isAccumulate(op)) {
+    f.element = f.accumulate = true;
+    OpAccess access{0, {}, false};
+    for (unsigned d = 0; d < f.resultRank; ++d)
+      access.index.push_back(getAffineDimExpr(d, ctx));
+    f.accesses.push_back(access);
+    f.cost = 1;
+    return f;
+  }
+  auto element = dyn_cast<ElementOpInterface>(op);
+  if (!element)
+    return f;
+  f.element = true;
+  SmallVector<int64_t> reduced = element.getReductionExtents();
+  f.reduction = !reduced.empty();
+  llvm::append_range(f.loops, reduced);
+  for (unsigned d = 0; d < f.loops.size(); ++d)
+    index.push_back({getAffineDimExpr(d, ctx)});
+  Block scratch;
+  ImplicitLocOpBuilder b(op->getLoc(), ctx);
+  b.setInsertionPointToEnd(&scratch);
+  Recorder recorder(b, op, f);
+  Value result = element.emitElement(recorder, 0, index);
+  f.move = !f.reduction && f.accesses.size() == 1 && result == recorder.last;
+  for (Operation &made : scratch) {
+    if (isa<arith::ConstantOp, UnrealizedConversionCastOp>(made))
+      continue;
+    bool cheap = isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::SqrtOp>(made);
+    f.expensive |= isa_and_nonnull<math::MathDialect>(made.getDialect()) && !cheap;
+    f.cost += isa<arith::DivFOp, math::SqrtOp>(made) ? 4 : 1;
+  }
+  return f;
+}
+
+bool para::isContiguous(const View &view, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides = stridesOf(shape);
+  for (auto [size, want, have] : llvm::zip_equal(shape, strides, view.strides))
+    if (size != 1 && want != have)
+      return false;
+  return true;
+}
+
+View para::viewOf(Value v, FactsCache &facts) {
+  View view{v, stridesOf(shapeOf(v)), 0};
+  SmallVector<int64_t> shape(shapeOf(v));
+  MLIRContext *ctx = v.getContext();
+  SmallVector<AffineExpr> index;
+  for (unsigned d = 0; d < shape.size(); ++d)
+    index.push_back(getAffineDimExpr(d, ctx));
+  for (Value current = v; Operation *op = current.getDefiningOp();) {
+    const OpFacts &f = facts.get(op);
+    if (!f.move || f.accesses[0].dynamic)
+      break;
+    SmallVector<AffineExpr> next;
+    for (AffineExpr e : f.accesses[0].index)
+      next.push_back(linearForm(e.replaceDims(index), shape).toExpr(ctx));
+    index = next;
+    current = op->getOperand(f.accesses[0].operand);
+    LinearForm offset = simplest(linearForm(linearize(index, shapeOf(current), ctx), shape), shape);
+    if (!offset.isLinear())
+      continue; // A later move may undo what strides cannot tell.
+    view.base = current;
+    view.offset = offset.constant;
+    for (unsigned d = 0; d < shape.size(); ++d)
+      view.strides[d] = *offset.factorOf(d);
+  }
+  return view;
+}

@@ -1,0 +1,67 @@
+//===- OpFacts.h - What the lower stage knows of an op ------------*- C++ -*-===//
+//
+// Found by asking the op for one element with symbolic coordinates: which elements of its operands it reads, and what that
+// costs. Nothing else is told by ops.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LOWER_OPFACTS_H
+#define PARA_LOWER_OPFACTS_H
+
+#include "para/Interfaces/Element.h"
+#include "para/Interfaces/Library.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <memory>
+
+namespace para {
+
+struct OpAccess {
+  unsigned operand;
+  /// Coordinates in the loops of the op (result dimensions, then reduction loops).
+  llvm::SmallVector<mlir::AffineExpr> index;
+  /// Some coordinate depends on data.
+  bool dynamic;
+};
+
+struct OpFacts {
+  llvm::SmallVector<int64_t> loops; ///< extents: result dimensions, then reduction loops
+  unsigned resultRank = 0;
+  llvm::SmallVector<OpAccess> accesses;
+  bool element = false;    ///< computed element by element
+  bool move = false;       ///< the element is one of the operand, unchanged
+  bool reduction = false;
+  bool accumulate = false; ///< sums over microbatches
+  bool expensive = false;  ///< has a transcendental function
+  unsigned cost = 0;       ///< arithmetic operations an element
+};
+
+class FactsCache {
+public:
+  const OpFacts &get(mlir::Operation *op);
+
+private:
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<OpFacts>> facts;
+};
+
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getShape(); }
+inline int64_t sizeOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()).getNumElements(); }
+/// Bytes of one element in memory: a bool takes one.
+inline int64_t elementBytes(mlir::Type type) { return (mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth() + 7) / 8; }
+inline int64_t bytesOf(mlir::Value v) { return sizeOf(v) * elementBytes(v.getType()); }
+bool isAccumulate(mlir::Operation *op);
+
+/// A value as strides into the buffer of another: element d is at offset + sum of strides[i] * d[i].
+struct View {
+  mlir::Value base;
+  llvm::SmallVector<int64_t> strides;
+  int64_t offset = 0;
+};
+/// Follows unchanged elements (reshapes, transposes, slices, broadcasts) as far as strides can tell them.
+View viewOf(mlir::Value v, FactsCache &facts);
+/// Row-major and complete: the buffer of `view.base` from `view.offset` on is the value.
+bool isContiguous(const View &view, llvm::ArrayRef<int64_t> shape);
+
+} // namespace para
+
+#endif

@@ -1,0 +1,160 @@
+//===- StageLayout.cpp - Offsets of a stage's buffers ---------------------===//
+#include "StageMemory.h"
+
+#include "para/IR/Program.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace para;
+
+void StageMemory::assignSlots() {
+  // A microbatch holds a slot from the first segment that writes it to the last that reads it.
+  llvm::DenseSet<int> phases;
+  for (auto &[v, where] : places) {
+    if (buffers[where.buffer].place != Place::Slot || !v.getDefiningOp())
+      continue;
+    phases.insert(static_cast<int>(getPhase(v.getDefiningOp())));
+    for (Operation *user : v.getUsers())
+      phases.insert(static_cast<int>(getPhase(user)));
+  }
+  std::vector<int64_t> first(microbatches, -1), last(microbatches, -1);
+  for (auto [i, action] : llvm::enumerate(actions))
+    if (phases.contains(static_cast<int>(action.phase)) && perMicrobatch(action.phase)) {
+      if (first[action.microbatch] < 0)
+        first[action.microbatch] = i;
+      last[action.microbatch] = i;
+    }
+  std::vector<int64_t> freeAt; // by slot, the last action that uses it
+  std::vector<int64_t> slotOf(microbatches, 0), order;
+  for (int64_t m = 0; m < microbatches; ++m)
+    if (first[m] >= 0)
+      order.push_back(m);
+  llvm::sort(order, [&](int64_t a, int64_t b) { return first[a] < first[b]; });
+  for (int64_t m : order) {
+    size_t slot = 0;
+    while (slot < freeAt.size() && freeAt[slot] >= first[m])
+      ++slot;
+    if (slot == freeAt.size())
+      freeAt.push_back(0);
+    freeAt[slot] = last[m];
+    slotOf[m] = slot;
+  }
+  slots = std::max<int64_t>(1, freeAt.size());
+  for (StageAction &action : actions)
+    action.slot = perMicrobatch(action.phase) ? slotOf[action.microbatch] : 0;
+}
+
+void StageMemory::pack() {
+  int64_t fixed = 0;
+  for (Buffer &buffer : buffers)
+    if (buffer.place == Place::Fixed) {
+      buffer.offset = fixed;
+      fixed += alignBytes(buffer.bytes);
+    }
+  auto packKind = [&](int64_t base, llvm::function_ref<bool(const Buffer &)> wanted) {
+    std::vector<PlannedBuffer> planned;
+    std::vector<int> numbers;
+    for (auto [i, buffer] : llvm::enumerate(buffers))
+      if (wanted(buffer) && buffer.bytes > 0) {
+        planned.push_back({buffer.bytes, buffer.first, buffer.last, -1});
+        numbers.push_back(i);
+      }
+    int64_t bytes = planMemory(planned);
+    for (auto [plan, number] : llvm::zip_equal(planned, numbers))
+      buffers[number].offset = base + plan.offset;
+    return bytes;
+  };
+  if (slots == 1) {
+    slotBase = fixed;
+    slotBytes = 0;
+    arenaBytes = fixed + packKind(fixed, [](const Buffer &b) { return b.place != Place::Fixed; });
+    return;
+  }
+  int64_t shared = packKind(fixed, [](const Buffer &b) { return b.place == Place::Step || b.place == Place::Temporary; });
+  slotBase = fixed + shared;
+  slotBytes = packKind(slotBase, [](const Buffer &b) { return b.place == Place::Slot; });
+  arenaBytes = slotBase + slots * slotBytes;
+}
+
+LogicalResult StageMemory::verify() {
+  // Runs the schedule op by op and notes when each value of each microbatch is written and last read.
+  int64_t now = 0;
+  std::map<std::pair<const void *, int64_t>, LiveRange> live;
+  auto touch = [&](Value v, int64_t microbatch, int64_t slot) {
+    const Where &where = places[v];
+    const Buffer &buffer = buffers[where.buffer];
+    Operation *op = v.getDefiningOp();
+    bool single = !op || buffer.place == Place::Step || buffer.place == Place::Fixed;
+    int64_t begin = buffer.offset + where.offset + (buffer.place == Place::Slot ? slot * slotBytes : 0);
+    int64_t id = where.buffer + (buffer.place == Place::Slot ? slot * static_cast<int64_t>(buffers.size()) : 0);
+    int64_t bytes = !op || buffer.place == Place::Fixed ? buffer.bytes : bytesOf(v);
+    auto [it, fresh] = live.try_emplace({v.getAsOpaquePointer(), single ? -1 : microbatch}, LiveRange{begin, begin + bytes, now, now, static_cast<int>(id)});
+    it->second.last = now;
+    if (buffer.place == Place::Fixed)
+      it->second.first = 0, it->second.last = INT64_MAX;
+  };
+  for (BlockArgument v : func.getArguments())
+    touch(v, 0, 0);
+  for (const StageAction &action : actions) {
+    for (Operation &op : func.getBody().front().without_terminator()) {
+      ++now;
+      if (getPhase(&op) != action.phase)
+        continue;
+      for (Value v : op.getOperands())
+        touch(v, action.microbatch, action.slot);
+      for (Value v : op.getResults())
+        touch(v, action.microbatch, action.slot);
+    }
+    for (const Copy &copy : copies)
+      if (copy.phase == action.phase)
+        touch(copy.from, action.microbatch, action.slot);
+  }
+  std::vector<LiveRange> ranges;
+  for (auto &entry : live)
+    ranges.push_back(entry.second);
+  llvm::stable_sort(ranges, [](const LiveRange &a, const LiveRange &b) { return std::tie(a.first, a.begin, a.buffer) < std::tie(b.first, b.begin, b.buffer); });
+  std::string problem = verifyMemory(ranges, arenaBytes);
+  if (problem.empty())
+    return success();
+  return func.emitError() << "the memory plan is wrong: " << problem;
+}
+
+rt::AddressAttr StageMemory::addressOf(Where where) {
+  const Buffer &buffer = buffers[where.buffer];
+  bool slot = slots > 1 && buffer.place == Place::Slot;
+  return rt::AddressAttr::get(func.getContext(), buffer.offset + where.offset, buffer.block, slot ? slotBytes : 0);
+}
+
+void StageMemory::annotate() {
+  Builder b(func.getContext());
+  for (BlockArgument v : func.getArguments())
+    func.setArgAttr(v.getArgNumber(), "rt.address", addressOf(places[v]));
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    SmallVector<Attribute> addresses;
+    for (Value v : op.getResults())
+      addresses.push_back(addressOf(places[v]));
+    op.setAttr("rt.addresses", b.getArrayAttr(addresses));
+  }
+  Operation *terminator = func.getBody().front().getTerminator();
+  SmallVector<Attribute> list;
+  for (const Copy &copy : copies) {
+    rt::AddressAttr from = addressOf(places[copy.from]), to = addressOf(copy.to);
+    list.push_back(b.getArrayAttr({PhaseAttr::get(func.getContext(), copy.phase), from, to, b.getI64IntegerAttr(copy.bytes)}));
+  }
+  func->setAttr("rt.copies", b.getArrayAttr(list));
+  for (unsigned i = 0; i < terminator->getNumOperands(); ++i) {
+    auto marked = func.getResultAttrOfType<rt::AddressAttr>(i, "rt.address");
+    Where where = marked ? Where{static_cast<int>(marked.getOffset()), marked.getBlock()} : places[terminator->getOperand(i)];
+    func.setResultAttr(i, "rt.address", addressOf(where));
+  }
+  SmallVector<Attribute> sequence;
+  for (const StageAction &action : actions)
+    sequence.push_back(b.getArrayAttr({PhaseAttr::get(func.getContext(), action.phase), b.getI64IntegerAttr(action.microbatch), b.getI64IntegerAttr(action.slot)}));
+  func->setAttr("rt.actions", b.getArrayAttr(sequence));
+  func->setAttr("rt.arena_bytes", b.getI64IntegerAttr(arenaBytes));
+  func->setAttr("rt.slots", b.getI64IntegerAttr(slots));
+  func->setAttr("rt.slot_bytes", b.getI64IntegerAttr(slotBytes));
+}

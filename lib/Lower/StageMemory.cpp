@@ -1,0 +1,279 @@
+//===- StageMemory.cpp - Which values share places ------------------------===//
+#include "StageMemory.h"
+
+#include "IndexMath.h"
+
+#include "para/IR/Program.h"
+
+using namespace mlir;
+using namespace para;
+
+StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts)
+    : func(func), microbatches(microbatches), facts(facts) {}
+
+LogicalResult StageMemory::run() {
+  int64_t now = 0;
+  for (Operation &op : func.getBody().front())
+    time[&op] = now++;
+  readSchedule();
+  placeArguments();
+  placeResults();
+  placeValues();
+  assignSlots();
+  pack();
+  if (failed(verify()))
+    return failure();
+  annotate();
+  return success();
+}
+
+void StageMemory::readSchedule() {
+  llvm::DenseSet<int> present;
+  for (Operation &op : func.getBody().front().without_terminator())
+    present.insert(static_cast<int>(getPhase(&op)));
+  auto add = [&](Phase phase, int64_t microbatch) {
+    if (present.contains(static_cast<int>(phase)))
+      actions.push_back({phase, microbatch});
+  };
+  if (auto schedule = func->getAttrOfType<ArrayAttr>("para.schedule")) {
+    for (Attribute entry : schedule) {
+      auto pair = cast<ArrayAttr>(entry);
+      add(cast<PhaseAttr>(pair[0]).getValue(), cast<IntegerAttr>(pair[1]).getInt());
+    }
+    return;
+  }
+  for (int64_t m = 0; m < microbatches; ++m)
+    add(Phase::Prepare, m);
+  add(Phase::Setup, 0);
+  for (int64_t m = 0; m < microbatches; ++m) {
+    add(Phase::Forward, m);
+    add(Phase::Backward, m);
+  }
+  add(Phase::Update, 0);
+}
+
+int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t last) {
+  buffers.push_back({place, bytes, 0, first, last, -1});
+  return buffers.size() - 1;
+}
+
+int64_t StageMemory::lastUse(Value v) {
+  int64_t last = v.getDefiningOp() ? time[v.getDefiningOp()] : 0;
+  for (Operation *user : v.getUsers())
+    last = std::max(last, time[user]);
+  // A collective runs beside the kernels until its result is wanted.
+  for (Operation *user : v.getUsers())
+    if (auto call = dyn_cast<rt::CallOp>(user); call && call.getDesc().contains("axes"))
+      for (Value result : call.getResults()) {
+        int64_t wanted = INT64_MAX;
+        for (Operation *next : result.getUsers())
+          wanted = std::min(wanted, time[next]);
+        if (wanted != INT64_MAX)
+          last = std::max(last, wanted);
+      }
+  return last;
+}
+
+bool StageMemory::isStacked(DictionaryAttr attributes) {
+  auto sharding = attributes ? attributes.getAs<ShardingAttr>("para.sharding") : nullptr;
+  if (microbatches == 1 || !sharding)
+    return false;
+  for (int64_t d = 0; d < sharding.getRank(); ++d)
+    if (llvm::is_contained(sharding.getAxes(d), "microbatch"))
+      return true;
+  return false;
+}
+
+void StageMemory::placeArguments() {
+  for (BlockArgument v : func.getArguments()) {
+    bool stacked = getArgKind(func, v.getArgNumber()) == "input";
+    int64_t bytes = bytesOf(v);
+    int b = newBuffer(Place::Fixed, stacked ? bytes * microbatches : bytes, 0, 0);
+    buffers[b].block = stacked && microbatches > 1 ? bytes : 0;
+    places[v] = {b, 0};
+  }
+}
+
+/// The value inside of a fused body that an operand of the op is, and how it is read there.
+bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
+  if (!llvm::is_contained(op->getOperands(), v))
+    return true;
+  auto fused = dyn_cast<rt::FusedOp>(op);
+  if (!fused)
+    return false;
+  Block &body = fused.getBody().front();
+  for (Operation &member : body.without_terminator())
+    if (facts.get(&member).reduction)
+      return false;
+  Value output = body.getTerminator()->getOperand(result);
+  SmallVector<Value> inside;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (operand == v)
+      inside.push_back(body.getArgument(i));
+  // Coordinates of every member in terms of the output's element: those on the way to the argument must keep the number.
+  MLIRContext *ctx = op->getContext();
+  bool same = true;
+  std::function<void(Value, SmallVector<AffineExpr>, bool, ArrayRef<int64_t>)> follow = [&](Value x, SmallVector<AffineExpr> index, bool dynamic,
+                                                                                           ArrayRef<int64_t> loops) {
+    if (!same)
+      return;
+    if (llvm::is_contained(inside, x)) {
+      SmallVector<AffineExpr> dims;
+      for (unsigned d = 0; d < loops.size(); ++d)
+        dims.push_back(getAffineDimExpr(d, ctx));
+      same = !dynamic && productOf(loops) == sizeOf(x) && sameFunction(linearize(index, shapeOf(x), ctx), linearize(dims, loops, ctx), loops);
+      return;
+    }
+    Operation *member = x.getDefiningOp();
+    if (!member)
+      return;
+    for (const OpAccess &access : facts.get(member).accesses) {
+      SmallVector<AffineExpr> next;
+      for (AffineExpr e : access.index)
+        next.push_back(linearForm(e.replaceDims(index), loops).toExpr(ctx));
+      follow(member->getOperand(access.operand), next, dynamic || access.dynamic, loops);
+    }
+  };
+  // All outputs are stored after all is loaded, but only at one element (or one vector) at a time.
+  for (Value any : body.getTerminator()->getOperands()) {
+    SmallVector<AffineExpr> index;
+    for (unsigned d = 0; d < shapeOf(any).size(); ++d)
+      index.push_back(getAffineDimExpr(d, ctx));
+    if (sizeOf(any) != sizeOf(output))
+      return false;
+    follow(any, index, false, shapeOf(any));
+  }
+  return same;
+}
+
+void StageMemory::placeResults() {
+  Operation *terminator = func.getBody().front().getTerminator();
+  int64_t end = time[terminator];
+  for (unsigned i = 0; i < terminator->getNumOperands(); ++i) {
+    Value v = terminator->getOperand(i);
+    DictionaryAttr attributes = func.getResultAttrDict(i);
+    auto updates = attributes ? attributes.getAs<StringAttr>("para.updates") : nullptr;
+    int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
+    Operation *made = v.getDefiningOp();
+    bool free = made && !places.count(v);
+    Where target;
+    if (argument >= 0) {
+      Value old = func.getArgument(argument);
+      target = places[old];
+      if (v == old)
+        continue;
+      for (Operation *user : old.getUsers())
+        free = free && user != terminator && time[user] <= time[made];
+      free = free && writesInPlace(made, old, cast<OpResult>(v).getResultNumber());
+    } else {
+      bool stacked = isStacked(attributes);
+      int b = newBuffer(Place::Fixed, bytesOf(v) * (stacked ? microbatches : 1), 0, end);
+      buffers[b].block = stacked ? bytesOf(v) : 0;
+      target = {b, 0};
+    }
+    if (free) {
+      places[v] = target;
+      continue;
+    }
+    copies.push_back({made ? getPhase(made) : Phase::Update, v, target, bytesOf(v)});
+    func.setResultAttr(i, "rt.address", rt::AddressAttr::get(func.getContext(), target.buffer, target.offset, -1)); // resolved later
+  }
+}
+
+StageMemory::Place StageMemory::placeOf(Value v) {
+  Phase phase = getPhase(v.getDefiningOp());
+  bool crosses = false, leaves = false;
+  Operation *terminator = func.getBody().front().getTerminator();
+  for (Operation *user : v.getUsers()) {
+    if (user == terminator)
+      continue;
+    crosses |= getPhase(user) != phase;
+    leaves |= !perMicrobatch(getPhase(user));
+  }
+  if (!crosses)
+    return Place::Temporary;
+  // What the microbatches add up, and what is made once for all of them.
+  return !perMicrobatch(phase) || leaves ? Place::Step : Place::Slot;
+}
+
+bool StageMemory::shareInput(Operation *op, Value result) {
+  unsigned number = cast<OpResult>(result).getResultNumber();
+  auto call = dyn_cast<rt::CallOp>(op);
+  bool collective = call && call.getCallee() == "all_reduce" && call.getInputs().size() == 1;
+  if (!collective && !isa<rt::FusedOp>(op))
+    return false;
+  for (Value v : op->getOperands()) {
+    auto it = places.find(v);
+    if (!v.getDefiningOp() || it == places.end() || bytesOf(v) != bytesOf(result) || placeOf(v) != placeOf(result) ||
+        elementBytes(v.getType()) != elementBytes(result.getType()))
+      continue;
+    Buffer &buffer = buffers[it->second.buffer];
+    bool once = llvm::all_of(v.getUsers(), [&](Operation *user) { return time[user] <= time[op]; });
+    if (!once || buffer.place == Place::Fixed || buffer.place == Place::Step || buffer.last > time[op] || buffer.bytes != bytesOf(v))
+      continue;
+    bool taken = llvm::any_of(op->getResults(), [&](Value other) { auto p = places.find(other); return p != places.end() && p->second.buffer == it->second.buffer; });
+    if (taken || (!collective && !writesInPlace(op, v, number)))
+      continue;
+    buffer.last = std::max(buffer.last, lastUse(result));
+    places[result] = it->second;
+    return true;
+  }
+  return false;
+}
+
+void StageMemory::placeValues() {
+  int64_t end = time[func.getBody().front().getTerminator()];
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    auto call = dyn_cast<rt::CallOp>(op);
+    if (call && call.getCallee() == "all_reduce" && call.getInputs().size() > 1)
+      placeBucket(call);
+    for (Value v : op.getResults()) {
+      if (places.count(v) || shareInput(&op, v))
+        continue;
+      Place place = placeOf(v);
+      int64_t first = time[&op], last = lastUse(v);
+      if (place == Place::Step && microbatches > 1) {
+        first = 0;
+        last = end;
+      }
+      for (const Copy &copy : copies) // read again when its phase ends
+        if (copy.from == v)
+          last = end;
+      places[v] = {newBuffer(place, bytesOf(v), first, last), 0};
+    }
+  }
+}
+
+void StageMemory::placeBucket(rt::CallOp call) {
+  // One range for all values, reduced in place, if nothing else wants the inputs afterwards.
+  int64_t bytes = 0, first = time[call], last = time[call];
+  SmallVector<int64_t> offsets;
+  Place place = placeOf(call.getResult(0));
+  for (auto [in, out] : llvm::zip_equal(call.getInputs(), call.getResults())) {
+    auto it = places.find(in);
+    bool own = in.getDefiningOp() && it != places.end() && it->second.offset == 0 && !places.count(out) &&
+               buffers[it->second.buffer].place != Place::Fixed && buffers[it->second.buffer].bytes == bytesOf(in) &&
+               llvm::count_if(places, [&](auto &p) { return p.second.buffer == it->second.buffer; }) == 1 && in.hasOneUse();
+    if (!own)
+      return;
+    const Buffer &buffer = buffers[it->second.buffer];
+    if (buffer.place == Place::Step || placeOf(out) == Place::Step)
+      place = Place::Step;
+    else if (buffer.place == Place::Slot || placeOf(out) == Place::Slot)
+      place = Place::Slot;
+    first = std::min(first, buffer.first);
+    last = std::max({last, buffer.last, lastUse(out)});
+    offsets.push_back(bytes);
+    bytes += alignBytes(bytesOf(in));
+  }
+  if (place == Place::Step && microbatches > 1) {
+    first = 0;
+    last = time[func.getBody().front().getTerminator()];
+  }
+  int bucket = newBuffer(place, bytes, first, last);
+  for (auto [in, out, offset] : llvm::zip_equal(call.getInputs(), call.getResults(), offsets)) {
+    buffers[places[in].buffer].bytes = 0; // given up
+    places[in] = places[out] = {bucket, offset};
+  }
+  call->setAttr("rt.bucket_bytes", IntegerAttr::get(IntegerType::get(func.getContext(), 64), bytes));
+}

@@ -1,0 +1,85 @@
+//===- StageMemory.h - The arena of a stage ------------------------*- C++ -*-===//
+//
+// Where values live. Arguments, outputs and what lasts for a step have places of their own. What a microbatch makes in one segment
+// and needs in a later one lies in a slot; there are as many slots as microbatches are under way at once. With one slot all of
+// that and the temporaries share bytes by lifetime.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LOWER_STAGEMEMORY_H
+#define PARA_LOWER_STAGEMEMORY_H
+
+#include "MemoryPlanner.h"
+#include "OpFacts.h"
+
+#include "para/IR/ParaDialect.h"
+#include "para/Lower/Rt.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace para {
+
+struct StageAction {
+  Phase phase;
+  int64_t microbatch, slot = 0;
+};
+
+class StageMemory {
+public:
+  StageMemory(mlir::func::FuncOp func, int64_t microbatches, FactsCache &facts);
+  mlir::LogicalResult run();
+
+private:
+  enum class Place { Fixed, Step, Slot, Temporary };
+  struct Buffer {
+    Place place;
+    int64_t bytes, block = 0; ///< bytes of all, step from microbatch to microbatch
+    int64_t first, last;
+    int64_t offset = -1;
+  };
+  struct Where {
+    int buffer;
+    int64_t offset; ///< within it
+  };
+
+  void readSchedule();
+  void assignSlots();
+  void placeArguments();
+  void placeResults();
+  void placeValues();
+  bool shareInput(mlir::Operation *op, mlir::Value result);
+  void placeBucket(rt::CallOp call);
+  void pack();
+  mlir::LogicalResult verify();
+  void annotate();
+
+  int newBuffer(Place place, int64_t bytes, int64_t first, int64_t last);
+  int64_t lastUse(mlir::Value v);
+  Place placeOf(mlir::Value v);
+  bool perMicrobatch(Phase phase) const { return phase != Phase::Setup && phase != Phase::Update; }
+  /// The op reads argument `v` only at the element that it writes, or not at all.
+  bool writesInPlace(mlir::Operation *op, mlir::Value v, unsigned result);
+  bool isStacked(mlir::DictionaryAttr attributes);
+  rt::AddressAttr addressOf(Where where);
+
+  mlir::func::FuncOp func;
+  int64_t microbatches;
+  FactsCache &facts;
+  std::vector<StageAction> actions;
+  int64_t slots = 1, slotBytes = 0, slotBase = 0, arenaBytes = 0;
+  llvm::DenseMap<mlir::Operation *, int64_t> time;
+  std::vector<Buffer> buffers;
+  llvm::MapVector<mlir::Value, Where> places;
+  struct Copy {
+    Phase phase;
+    mlir::Value from;
+    Where to;
+    int64_t bytes;
+  };
+  std::vector<Copy> copies;
+};
+
+} // namespace para
+
+#endif

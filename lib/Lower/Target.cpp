@@ -1,0 +1,14 @@
+//===- Target.cpp - What kernels depend on of the machine -----------------===//
+#include "Target.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace para;
+
+KernelTarget KernelTarget::host() {
+  KernelTarget target;
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  target.vectorBytes = features.lookup("avx512f") ? 64 : features.lookup("avx2") ? 32 : 16;
+  return target;
+}
