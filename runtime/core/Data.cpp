@@ -178,15 +178,18 @@ void Dataset::row(const Source &source, const Tensor &tensor, const Box &box, in
     return convertElements(source.array.dtype, part.data(), tensor.dtype, to, localElements);
   }
   int64_t from = begin.empty() ? 0 : begin[0], count = size.empty() ? 1 : size[0];
-  for (int64_t i = 0; i < count; ++i) {
-    double value = source.kind == Source::Ones ? 1 : double(from + i);
-    if (source.kind == Source::Tokens) {
+  std::vector<int64_t> values(size_t(count), 1);
+  for (int64_t i = 0; i < count && source.kind == Source::Positions; ++i)
+    values[size_t(i)] = from + i;
+  if (source.kind == Source::Tokens) {
+    const char *at = tokens->data() + 2 * (sample * shape[0] + from + source.shift);
+    for (int64_t i = 0; i < count; ++i) {
       uint16_t token;
-      std::memcpy(&token, tokens->data() + 2 * (sample * shape[0] + from + i + source.shift), 2);
-      value = token;
+      std::memcpy(&token, at + 2 * i, 2);
+      values[size_t(i)] = token;
     }
-    storeScalar(tensor.dtype, to + i * step, value);
   }
+  convertElements(PARA_I64, values.data(), tensor.dtype, to, count);
 }
 
 void Dataset::fill(const Tensor &tensor, const Box &box, int64_t position, void *local) {

@@ -66,11 +66,7 @@ Status Worker::infer(int &exitCode) {
       timings.push_back(nowSeconds() - began);
   }
   PARA_TRY(writeOutputs());
-  if (!flags.dumpState.empty())
-    PARA_TRY(store->dump(flags.dumpState, [](const Tensor &tensor) {
-      return tensor.kind == TensorKind::Parameter || tensor.kind == TensorKind::State ||
-             tensor.kind == TensorKind::Output;
-    }));
+  PARA_TRY(dumpState());
   if (isTimed && isFirst() && !timings.empty())
     std::fputs(timingText(timings, manifest.batch, flags.json).c_str(), stdout);
   exitCode = stopSignal ? 128 + stopSignal : 0;

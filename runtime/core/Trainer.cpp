@@ -130,18 +130,18 @@ Status Worker::train(int &exitCode) {
       PARA_TRY(store->dump(flags.dumpGrads, [](const Tensor &tensor) { return tensor.kind == TensorKind::Gradient; }));
     int64_t steps = done + 1;
     bool isLast = steps == totalSteps || stopSignal;
-    if (!flags.dumpState.empty() && isLast)
-      PARA_TRY(store->dump(flags.dumpState, [](const Tensor &tensor) {
-        return tensor.kind == TensorKind::Parameter || tensor.kind == TensorKind::State ||
-               tensor.kind == TensorKind::Output;
-      }));
+    if (isLast)
+      PARA_TRY(dumpState());
     if (!flags.validate.empty() && (isLast || (flags.validateEvery > 0 && steps % flags.validateEvery == 0)))
       PARA_TRY(validationLoss(validation, record.validationLoss));
-    PARA_TRY(world.agree(isFirst() ? metrics.record(record, totalSteps) : Status::success()));
+    if (isFirst())
+      PARA_TRY(metrics.record(record, totalSteps));
     if (flags.saveEvery > 0 && steps % flags.saveEvery == 0)
       PARA_TRY(saveNow(steps));
   }
   metrics.endProgress();
+  if (done == firstStep)
+    PARA_TRY(dumpState());
   if (!flags.save.empty())
     PARA_TRY(saveNow(done));
   exitCode = stopSignal ? 128 + stopSignal : 0;

@@ -200,6 +200,14 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   return Status::success();
 }
 
+Status Worker::dumpState() {
+  if (flags.dumpState.empty())
+    return Status::success();
+  return store->dump(flags.dumpState, [](const Tensor &tensor) {
+    return tensor.kind == TensorKind::Parameter || tensor.kind == TensorKind::State || tensor.kind == TensorKind::Output;
+  });
+}
+
 Status Worker::writeTrace() {
   return flags.trace.empty() ? Status::success() : world.agree(trace.write(world, flags.trace));
 }

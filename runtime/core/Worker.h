@@ -40,6 +40,8 @@ private:
   Status runActions(const std::vector<Bound> &actions);
   /// Every rank's small report to rank 0, and its answer whether to stop.
   Status exchange(StepRecord &record, int64_t bytesSent, int &stopSignal);
+  /// For --dump-state: parameters, states and the outputs of the last step.
+  Status dumpState();
   Status readMeasured(const char *name, Measured &measured);
 
   // Trainer.cpp

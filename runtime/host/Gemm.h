@@ -16,7 +16,7 @@
 namespace para::runtime {
 
 template <typename T, typename Sum> struct Gemm {
-  static constexpr int64_t tileRows = 64, tileColumns = 128, tileDepth = 256;
+  static constexpr int64_t tileRows = 128, tileColumns = 256, tileDepth = 192;
   static constexpr int64_t lanes = 64 / int64_t(sizeof(Sum)), microRows = 8, microColumns = 2 * lanes;
   typedef Sum Vector __attribute__((vector_size(64)));
 
@@ -42,10 +42,21 @@ template <typename T, typename Sum> struct Gemm {
 
   static void pack(const T *from, int64_t outerStride, int64_t depthStride, int64_t outer, int64_t depth,
                    int64_t panel, Sum *to) {
-    for (int64_t at = 0; at < outer; at += panel)
-      for (int64_t k = 0; k < depth; ++k)
-        for (int64_t i = 0; i < panel; ++i)
-          *to++ = at + i < outer ? Sum(from[(at + i) * outerStride + k * depthStride]) : Sum(0);
+    for (int64_t at = 0; at < outer; at += panel, to += panel * depth) {
+      int64_t count = std::min(panel, outer - at);
+      const T *first = from + at * outerStride;
+      if (count < panel)
+        std::memset(to, 0, size_t(panel * depth) * sizeof(Sum));
+      // Whichever stride is 1 runs innermost.
+      if (outerStride == 1)
+        for (int64_t k = 0; k < depth; ++k)
+          for (int64_t i = 0; i < count; ++i)
+            to[k * panel + i] = Sum(first[k * depthStride + i]);
+      else
+        for (int64_t i = 0; i < count; ++i)
+          for (int64_t k = 0; k < depth; ++k)
+            to[k * panel + i] = Sum(first[i * outerStride + k * depthStride]);
+    }
   }
 
   static void tile(const para_matmul_desc &desc, const T *a, const T *b, T *c, int64_t row, int64_t column) {
