@@ -47,17 +47,16 @@ Value ImportBuilder::materializeConstant(KnownTensor &x) {
     return t.constant(llvm::cast<ElementsAttr>(Attribute(DenseElementsAttr::get(x.type, attr))));
   }
   int64_t count = countElements(compact->shape());
-  if (std::optional<AffineIndex> affine = count >= 4 ? matchAffine(*compact) : std::nullopt; affine && affine->dim >= 0) {
+  if (std::optional<AffineIndex> affine = count >= 8 ? matchAffine(*compact) : std::nullopt; affine && affine->dim >= 0) {
     int64_t size = compact->shape()[affine->dim], step = affine->steps[affine->dim];
-    auto type = RankedTensorType::get({size}, element);
-    auto fill = [&](int64_t value) {
-      return t.constant(llvm::cast<ElementsAttr>(Attribute(DenseElementsAttr::get(type, Attribute(IntegerAttr::get(element, value))))));
-    };
+    Type i64 = x.isFloat() ? Type(t.builder.getI64Type()) : element;
+    auto type = RankedTensorType::get({size}, i64);
     Value line = t.iota(type, 0);
     if (step != 1)
-      line = t.mul(line, fill(step));
+      line = t.mul(line, materialize(V(KnownTensor::splat(type, Scalar::ofInt(step)))));
     if (affine->base != 0)
-      line = t.add(line, fill(affine->base));
+      line = t.add(line, materialize(V(KnownTensor::splat(type, Scalar::ofInt(affine->base)))));
+    line = t.cast(line, element);
     return t.broadcast(line, x.shape(), {affine->dim});
   }
   std::vector<Scalar> values = *compact->read();

@@ -51,7 +51,8 @@ std::optional<SmallVector<int64_t>> ImportBuilder::commonShape(Values values) {
 Value ImportBuilder::emitElementwise(Values operands, Dims shape, const EmitFn &emit) {
   SmallVector<Value> values;
   for (const V &operand : operands)
-    values.push_back(t.broadcastTo(materialize(operand), shape));
+    // A splat is one constant at any shape.
+    values.push_back(operand.known && operand.splat() ? materialize(broadcastTo(operand, shape)) : t.broadcastTo(materialize(operand), shape));
   return emit(values);
 }
 
@@ -187,19 +188,42 @@ V ImportBuilder::logicalNot(V x) {
                      [this](ArrayRef<Value> v) { return t.logicalNot(v[0]); });
 }
 
+/// The other operand, where one is a known neutral element; null where neither is.
+V ImportBuilder::dropNeutral(V x, V y, double neutral, bool bothSides) {
+  if (!check(x) || !check(y) || x.element() != y.element())
+    return {};
+  auto keeps = [&](const V &kept, const V &other) {
+    return other.splat() == neutral && other.rank() <= kept.rank() && !(kept.known && other.known) && commonShapeIs(kept, other);
+  };
+  return keeps(x, y) ? x : bothSides && keeps(y, x) ? y : V();
+}
+
+bool ImportBuilder::commonShapeIs(V x, V y) {
+  ArrayRef<int64_t> tail = x.shape().take_back(y.rank());
+  return llvm::all_of(llvm::zip_equal(tail, y.shape()), [](auto pair) { return std::get<1>(pair) == 1 || std::get<0>(pair) == std::get<1>(pair); });
+}
+
 V ImportBuilder::add(V x, V y) {
+  if (V same = dropNeutral(x, y, 0.0, true))
+    return same;
   return binary(x, y, +[](double a, double b) { return a + b; },
                 +[](int64_t a, int64_t b) { return wrap(uint64_t(a) + uint64_t(b)); }, &TensorBuilder::add);
 }
 V ImportBuilder::sub(V x, V y) {
+  if (V same = dropNeutral(x, y, 0.0, false))
+    return same;
   return binary(x, y, +[](double a, double b) { return a - b; },
                 +[](int64_t a, int64_t b) { return wrap(uint64_t(a) - uint64_t(b)); }, &TensorBuilder::sub);
 }
 V ImportBuilder::mul(V x, V y) {
+  if (V same = dropNeutral(x, y, 1.0, true))
+    return same;
   return binary(x, y, +[](double a, double b) { return a * b; },
                 +[](int64_t a, int64_t b) { return wrap(uint64_t(a) * uint64_t(b)); }, &TensorBuilder::mul);
 }
 V ImportBuilder::div(V x, V y) {
+  if (V same = dropNeutral(x, y, 1.0, false))
+    return same;
   return binary(x, y, +[](double a, double b) { return a / b; }, +[](int64_t a, int64_t b) {
     return b == 0 ? 0 : b == -1 ? wrap(0 - uint64_t(a)) : a / b;
   }, &TensorBuilder::div);

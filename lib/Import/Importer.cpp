@@ -82,6 +82,39 @@ std::vector<bool> findLiveNodes(const NodeList &nodes, ArrayRef<StringRef> outpu
   return live;
 }
 
+/// Live nodes such that producers come first, else in file order. Nodes of a cycle keep their order, and fail.
+static std::vector<int> orderNodes(const NodeList &nodes, const std::vector<bool> &live) {
+  llvm::StringMap<int> producer;
+  for (int i = 0; i < nodes.size(); ++i)
+    if (live[i])
+      for (const std::string &name : nodes[i].output())
+        if (!name.empty())
+          producer.try_emplace(name, i);
+  enum State : char { New, Open, Done };
+  std::vector<State> states(nodes.size(), New);
+  std::vector<int> order, stack;
+  for (int root = 0; root < nodes.size(); ++root) {
+    if (live[root])
+      stack.push_back(root);
+    while (!stack.empty()) {
+      int i = stack.back();
+      if (states[i] == New) {
+        states[i] = Open;
+        forEachRead(nodes[i], [&](StringRef name) {
+          auto it = producer.find(name);
+          if (it != producer.end() && states[it->second] == New)
+            stack.push_back(it->second);
+        });
+        continue;
+      }
+      stack.pop_back();
+      if (std::exchange(states[i], Done) != Done)
+        order.push_back(i);
+    }
+  }
+  return order;
+}
+
 OnnxImporter::OnnxImporter(const ModelFile &file, const ImportOptions &options, MLIRContext *context)
     : file(file), model(file.model), graph(file.model.graph()), options(options), context(context), builder(context), b(builder) {
 #define PARA_ONNX_FAMILY(Family) register##Family##Onnx(registry);
@@ -143,8 +176,11 @@ FailureOr<OwningOpRef<ModuleOp>> OnnxImporter::run() {
   for (StringRef output : outputs)
     main.reads.insert(output);
   importNodes(graph.node(), live, main);
-  if (failures || !addResults())
+  if (failures || !addResults()) {
+    if (!originalShapes.empty())
+      emitError(loc) << "the file has a fixed batch of " << *fileBatch << ", and the nodes above cannot take another; export it with a dynamic batch";
     return failure();
+  }
   eraseDead();
   if (mlir::failed(verify(*module)))
     return failure();
@@ -227,8 +263,8 @@ void OnnxImporter::importNodes(const NodeList &nodes, const std::vector<bool> &l
       forEachRead(nodes[i], [&](StringRef name) { scope.reads.insert(name); });
   // In the main graph go on, to find all errors; what a body is missing would be reported again and again.
   int before = failures;
-  for (int i = 0; i < nodes.size() && (scope.depth == 0 || failures == before); ++i)
-    if (live[i])
+  for (int i : orderNodes(nodes, live))
+    if (scope.depth == 0 || failures == before)
       importNode(nodes[i], scope);
 }
 
@@ -384,7 +420,21 @@ FailureOr<OwningOpRef<ModuleOp>> importOnnx(StringRef path, const ImportOptions 
   FailureOr<std::unique_ptr<ModelFile>> file = ModelFile::open(path, context);
   if (failed(file))
     return failure();
-  return OnnxImporter(**file, options, context).run();
+  OnnxImporter importer(**file, options, context);
+  if (!importer.isRebound())
+    return importer.run();
+  // Shapes in the file speak of its own batch: see what they mean there.
+  ImportOptions own = options;
+  own.dims.erase("batch");
+  OnnxImporter original(**file, own, context);
+  {
+    ScopedDiagnosticHandler once(context, [](Diagnostic &d) { return success(d.getSeverity() == DiagnosticSeverity::Remark); });
+    if (failed(original.run()))
+      return failure();
+  }
+  OnnxImporter rebound(**file, options, context);
+  rebound.follow(original);
+  return rebound.run();
 }
 
 } // namespace para

@@ -40,6 +40,14 @@ public:
   OnnxImporter(const ModelFile &file, const ImportOptions &options, mlir::MLIRContext *context);
   mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> run();
 
+  /// Whether the options give a batch other than the file's fixed one.
+  bool isRebound();
+  /// Takes over what shapes in the file were when it was imported with its own batch.
+  void follow(OnnxImporter &original) {
+    originalShapes = std::move(original.shapes);
+    originalBatch = original.batch;
+  }
+
 private:
   friend class OnnxOp;
 
@@ -102,6 +110,10 @@ private:
   llvm::StringMap<unsigned> unsupportedIndex;
   std::vector<int64_t> unsupportedCount;
   llvm::StringSet<> checkedFunctions;
+
+  /// Shapes that operands of Reshape and Expand gave, in order; here, and with the file's own batch.
+  std::vector<llvm::SmallVector<int64_t>> shapes, originalShapes;
+  std::optional<int64_t> originalBatch;
 };
 
 /// Which nodes the outputs need.

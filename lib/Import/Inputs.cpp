@@ -14,6 +14,8 @@ static bool looksLikeBatch(StringRef name) {
 }
 
 bool OnnxImporter::bindInputs() {
+  inputShapes.clear();
+  batchDims.clear();
   llvm::StringSet<> initializers;
   for (const onnx::TensorProto &tensor : graph.initializer())
     initializers.insert(tensor.name());
@@ -111,6 +113,11 @@ bool OnnxImporter::bindInputs() {
     inputShapes[input.info->name()] = shape;
   }
   return ok;
+}
+
+bool OnnxImporter::isRebound() {
+  ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
+  return bindInputs() && fileBatch && *fileBatch != *batch;
 }
 
 bool OnnxImporter::addInputs() {

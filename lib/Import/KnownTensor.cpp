@@ -202,17 +202,26 @@ Known KnownTensor::lazy(RankedTensorType type, ArrayRef<Known> operands, std::fu
 }
 
 std::optional<AffineIndex> matchAffine(KnownTensor &x) {
-  const std::vector<Scalar> *data = x.isFloat() ? nullptr : x.data();
+  const std::vector<Scalar> *data = x.data();
   if (!data || countElements(x.shape()) == 0)
     return std::nullopt;
+  // Floats count as well if they are whole and small enough to be exact.
+  bool isFloat = x.isFloat(), holds = true;
+  auto at = [&](int64_t offset) {
+    Scalar value = (*data)[offset];
+    if (!isFloat)
+      return value.i;
+    holds &= std::fabs(value.f) <= 2048 * 1024 && value.f == std::trunc(value.f);
+    return holds ? static_cast<int64_t>(value.f) : 0;
+  };
   AffineIndex result;
-  result.base = (*data)[x.offset].i;
+  result.base = at(x.offset);
   result.steps.assign(x.rank(), 0);
   for (int64_t dim = 0; dim < x.rank(); ++dim) {
     if (x.strides[dim] == 0)
       continue;
     int64_t step;
-    if (llvm::SubOverflow((*data)[x.offset + x.strides[dim]].i, result.base, step))
+    if (llvm::SubOverflow(at(x.offset + x.strides[dim]), result.base, step))
       return std::nullopt;
     if (step == 0)
       continue;
@@ -226,12 +235,11 @@ std::optional<AffineIndex> matchAffine(KnownTensor &x) {
   SmallVector<int64_t> counting(x.rank(), 0);
   if (result.dim >= 0)
     counting[result.dim] = 1;
-  int64_t at[] = {x.offset, 0};
-  bool holds = true;
-  forEachOffset(compact->shape(), {compact->strides, counting}, at, [&] {
+  int64_t places[] = {x.offset, 0};
+  forEachOffset(compact->shape(), {compact->strides, counting}, places, [&] {
     int64_t step = result.dim < 0 ? 0 : result.steps[result.dim], product, expected;
-    holds &= !llvm::MulOverflow(at[1], step, product) && !llvm::AddOverflow(product, result.base, expected) &&
-             (*data)[at[0]].i == expected;
+    holds = holds && !llvm::MulOverflow(places[1], step, product) && !llvm::AddOverflow(product, result.base, expected) &&
+            at(places[0]) == expected;
   });
   return holds ? std::optional(result) : std::nullopt;
 }

@@ -134,6 +134,29 @@ ImportValue OnnxOp::current(ImportValue buffer) const {
   return it == importer.updates.end() ? buffer : it->second;
 }
 
+SmallVector<int64_t> OnnxOp::rebind(SmallVector<int64_t> shape, llvm::function_ref<bool(ArrayRef<int64_t>)> fits) {
+  size_t number = importer.shapes.size();
+  importer.shapes.push_back(shape);
+  if (number >= importer.originalShapes.size())
+    return shape;
+  const SmallVector<int64_t> &original = importer.originalShapes[number];
+  int64_t from = *importer.originalBatch, to = *importer.batch;
+  if (fits(original))
+    return original;
+  // The batch itself, most likely first; else a dimension that has it as a factor.
+  for (bool multiple : {false, true})
+    for (size_t i = 0; i < original.size(); ++i) {
+      if (multiple ? original[i] % from != 0 : original[i] != from)
+        continue;
+      SmallVector<int64_t> other = original;
+      other[i] = original[i] / from * to;
+      if (fits(other))
+        return other;
+    }
+  error() << type() << " to " << printShape(original) << " carries the file's batch of " << from;
+  return shape;
+}
+
 void OnnxOp::noteLogSoftmax(ImportValue result, ImportValue x, int64_t dim) {
   if (result.value)
     importer.logSoftmaxOf[result.value] = {x, dim};

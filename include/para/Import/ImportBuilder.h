@@ -129,6 +129,9 @@ private:
   V unaryFloat(V x, double (*compute)(double), mlir::Value (TensorBuilder::*emit)(mlir::Value));
   V binary(V x, V y, double (*floats)(double, double), int64_t (*ints)(int64_t, int64_t),
            mlir::Value (TensorBuilder::*emit)(mlir::Value, mlir::Value));
+  V dropNeutral(V x, V y, double neutral, bool bothSides);
+  /// Whether y broadcasts to the shape of x.
+  bool commonShapeIs(V x, V y);
   V shrink(V x, llvm::function_ref<bool(int64_t)> keep);
   Known reshapeKnown(Known x, mlir::RankedTensorType type);
   mlir::Value materializeConstant(KnownTensor &x);

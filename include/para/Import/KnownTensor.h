@@ -90,7 +90,7 @@ struct KnownTensor {
                     std::function<void(std::vector<Scalar> &)> compute);
 };
 
-/// value[i...] = base + sum steps[k] * i[k]; for integer tensors.
+/// value[i...] = base + sum steps[k] * i[k], in whole numbers.
 struct AffineIndex {
   int64_t base = 0;
   llvm::SmallVector<int64_t> steps;

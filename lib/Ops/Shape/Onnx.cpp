@@ -32,12 +32,14 @@ static void importReshape(OnnxOp &op) {
     rest = countElements({rest, size});
   }
   int64_t count = countElements(x.shape());
-  if (infer >= 0) {
-    if (rest == 0 ? count != 0 : count % rest != 0)
-      return void(op.error() << printShape(x.shape()) << " cannot be reshaped to " << printShape(*target));
+  bool possible = infer < 0 || (rest == 0 ? count == 0 : count % rest == 0);
+  if (infer >= 0)
     (*target)[infer] = rest == 0 ? 0 : count / rest;
-  }
-  op.result(op.b.reshape(x, *target));
+  SmallVector<int64_t> shape = op.rebind(*target, [&](ArrayRef<int64_t> s) { return countElements(s) == count; });
+  if (!possible && countElements(shape) != count && !op.b.hasFailed())
+    return void(op.error() << printShape(x.shape()) << " cannot be reshaped to " << printShape(shape));
+  if (!op.b.hasFailed())
+    op.result(op.b.reshape(x, shape));
 }
 
 static void importFlatten(OnnxOp &op) {
@@ -109,6 +111,16 @@ static void importExpand(OnnxOp &op) {
   V x = op.input(0);
   std::optional<SmallVector<int64_t>> shape = op.ints(1);
   if (!x || !shape || !op.b.checkShape(*shape))
+    return;
+  if (!x.known || x.rank() > 0) // Constants of the batch's size are scalars.
+    *shape = op.rebind(*shape, [&](ArrayRef<int64_t> s) {
+      int64_t added = static_cast<int64_t>(s.size()) - x.rank();
+      for (int64_t i = 0; i < x.rank(); ++i)
+        if (i + added >= 0 && x.dim(i) != 1 && s[i + added] != 1 && s[i + added] != x.dim(i))
+          return false;
+      return true;
+    });
+  if (op.b.hasFailed())
     return;
   // Both sides broadcast.
   V like = op.b.splat(x.element(), *shape, 0);
