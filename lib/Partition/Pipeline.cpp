@@ -4,6 +4,7 @@
 
 void para::buildPartitionPipeline(mlir::OpPassManager &pm) {
   pm.addPass(createSeparateMicrobatchesPass());
+  pm.addPass(createRegroupSumsPass());
   pm.addPass(createPartitionPass());
   pm.addPass(createVerifyPartitionPass());
 }

@@ -12,6 +12,11 @@ def SeparateMicrobatchesPass : Pass<"para-separate-microbatches", "::mlir::Modul
   }];
 }
 
+def RegroupSumsPass : Pass<"para-regroup-sums", "::mlir::ModuleOp"> {
+  let summary = "Sum the terms of each pipeline stage there, and then the stages' sums";
+  let description = [{ The global norm then costs one message a stage rather than one a parameter. }];
+}
+
 def PartitionPass : Pass<"para-partition", "::mlir::ModuleOp"> {
   let summary = "Make the program of one rank from the annotated program";
   let description = [{

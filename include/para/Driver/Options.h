@@ -1,0 +1,37 @@
+//===- Options.h - What para-opt was asked to do -----------------*- C++ -*-===//
+#ifndef PARA_DRIVER_OPTIONS_H
+#define PARA_DRIVER_OPTIONS_H
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace para {
+
+/// The flags of the driver; one field a row of the table in Options.cpp, which also makes `--help`.
+struct DriverOptions {
+  std::string input, output, emit = "exe", target = "host", precision, loss, optimizer = "adamw", lrSchedule = "constant", plan = "auto";
+  std::string machine, schedule, planOut, report, explainFiles, progress = "auto", recompute;
+  std::vector<std::string> arch = {"sm_80", "sm_90", "sm_100"};
+  llvm::StringMap<int64_t> dims;
+  std::map<std::string, int64_t> mesh;
+  std::vector<std::string> trainable, freeze, shards, runFlags;
+  double clipNorm = 0, clipValue = 0;
+  int64_t microbatches = 0, ranks = 0;
+  int zero = -1;
+  bool train = false, explain = false, simulate = false, json = false, verify = false, run = false, verbose = false, timing = false;
+  bool keepGradients = false, help = false, version = false;
+};
+
+/// Reads the command line; the error is a sentence for the user (exit status 2).
+llvm::Expected<DriverOptions> parseDriverOptions(llvm::ArrayRef<const char *> arguments);
+/// The text of --help.
+std::string getDriverHelp();
+
+} // namespace para
+
+#endif

@@ -1,0 +1,21 @@
+//===- Planner.h - Choosing a plan by its price ------------------*- C++ -*-===//
+#ifndef PARA_PLAN_PLANNER_H
+#define PARA_PLAN_PLANNER_H
+
+#include "para/Plan/Machine.h"
+#include "para/Plan/Recipes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace para {
+
+/// Whether microbatches mean the same as the whole batch: no statistics over the batch inside of the model.
+bool isSeparable(mlir::func::FuncOp main);
+
+/// Prices all candidates by partitioning the program under each and counting time, memory and bytes of what comes out; returns the
+/// fastest that fits. With `table`, writes the candidates side by side. An error lists the smallest causes why nothing fits.
+llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, const PlanRequest &request, const Machine &machine, llvm::raw_ostream *table, bool json);
+
+} // namespace para
+
+#endif

@@ -1,0 +1,38 @@
+//===- Recipes.h - The canonical ways to spread a program --------*- C++ -*-===//
+//
+// Example: makeRecipe("zero1", {4 ranks, batch 16}) is a plan with data = 4, zero = 1.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_PLAN_RECIPES_H
+#define PARA_PLAN_RECIPES_H
+
+#include "para/Plan/Plan.h"
+
+namespace para {
+
+/// What a recipe is made for. Fields that are given (not 0, not -1, not empty) are fixed.
+struct PlanRequest {
+  int64_t ranks = 1;
+  int64_t batch = 1;
+  bool train = true;
+  bool separable = true; ///< microbatches mean the same as the whole batch
+  int64_t microbatches = 0;
+  int zero = -1;
+  std::string schedule;
+  std::map<std::string, int64_t> mesh;
+};
+
+llvm::ArrayRef<llvm::StringRef> getRecipeNames();
+
+/// The plan of a recipe; an error says why the recipe does not suit the request.
+llvm::Expected<Plan> makeRecipe(llvm::StringRef name, const PlanRequest &request);
+
+/// Plan of a mesh given by hand.
+llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
+
+/// All plans that are in the race: every recipe and every product of up to three axes that the request allows, in a fixed order.
+std::vector<Plan> getCandidates(const PlanRequest &request);
+
+} // namespace para
+
+#endif

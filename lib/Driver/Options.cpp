@@ -1,0 +1,206 @@
+#include "para/Driver/Options.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <functional>
+
+using namespace llvm;
+using namespace para;
+
+namespace {
+Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+enum class Takes { Nothing, Value, OptionalValue };
+
+struct Flag {
+  StringRef name, value, help;
+  Takes takes;
+  std::function<Error(DriverOptions &, StringRef)> set;
+};
+
+auto text(std::string DriverOptions::*field) {
+  return [field](DriverOptions &options, StringRef value) -> Error {
+    options.*field = value.str();
+    return Error::success();
+  };
+}
+auto choice(std::string DriverOptions::*field, std::vector<StringRef> allowed) {
+  return [field, allowed](DriverOptions &options, StringRef value) -> Error {
+    if (!is_contained(allowed, value))
+      return fail("'" + value + "' is none of " + join(allowed, ", "));
+    options.*field = value.str();
+    return Error::success();
+  };
+}
+auto list(std::vector<std::string> DriverOptions::*field) {
+  return [field](DriverOptions &options, StringRef value) -> Error {
+    (options.*field).push_back(value.str());
+    return Error::success();
+  };
+}
+auto on(bool DriverOptions::*field) {
+  return [field](DriverOptions &options, StringRef) -> Error {
+    options.*field = true;
+    return Error::success();
+  };
+}
+Error readNumber(StringRef value, int64_t least, int64_t &target) {
+  if (value.getAsInteger(10, target) || target < least || target > (int64_t(1) << 40))
+    return fail("'" + value + "' is not a whole number from " + Twine(least) + " on");
+  return Error::success();
+}
+auto number(int64_t DriverOptions::*field, int64_t least) {
+  return [field, least](DriverOptions &options, StringRef value) { return readNumber(value, least, options.*field); };
+}
+auto real(double DriverOptions::*field) {
+  return [field](DriverOptions &options, StringRef value) -> Error {
+    if (value.getAsDouble(options.*field) || !(options.*field > 0))
+      return fail("'" + value + "' is not a positive number");
+    return Error::success();
+  };
+}
+/// NAME=N,... into anything that maps names to numbers.
+template <typename Map> Error readNumbers(StringRef value, Map &map) {
+  SmallVector<StringRef> parts;
+  value.split(parts, ',', -1, false);
+  for (StringRef part : parts) {
+    auto [name, size] = part.split('=');
+    int64_t count = 0;
+    if (name.empty())
+      return fail("'" + part + "' is not of the form NAME=N");
+    if (Error error = readNumber(size, 1, count))
+      return error;
+    map[name.str()] = count;
+  }
+  return Error::success();
+}
+
+ArrayRef<Flag> getFlags() {
+  using D = DriverOptions;
+  static const Flag flags[] = {
+      {"-o", "PATH", "where the result goes; '-' is standard output (default: the model's name without its suffix)", Takes::Value, text(&D::output)},
+      {"--emit", "KIND", "exe (default), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm", Takes::Value,
+       choice(&D::emit, {"exe", "shared", "onnx", "import", "autodiff", "plan", "partition", "collectives", "schedule", "lower", "llvm", "ptx"})},
+      {"--target", "T", "host (default), cuda, rehearsal", Takes::Value, choice(&D::target, {"host", "cuda", "rehearsal"})},
+      {"--arch", "LIST", "GPU code to embed (default sm_80,sm_90,sm_100)", Takes::Value,
+       [](D &options, StringRef value) -> Error {
+         SmallVector<StringRef> parts;
+         value.split(parts, ',', -1, false);
+         options.arch.clear();
+         for (StringRef part : parts)
+           options.arch.push_back(part.str());
+         return Error::success();
+       }},
+      {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }},
+      {"--precision", "P", "f32, f64 (for checking), bf16, f16; default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64", "bf16", "f16"})},
+      {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
+      {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value, text(&D::loss)},
+      {"--trainable", "PATTERNS", "globs of parameters to train, separated by '|'; @FILE for its lines", Takes::Value, list(&D::trainable)},
+      {"--freeze", "PATTERNS", "globs of parameters to leave as they are", Takes::Value, list(&D::freeze)},
+      {"--optimizer", "O", "sgd, momentum, nesterov, adam, adamw (default), adagrad, rmsprop, lamb, lion; with :lr=1e-3,weight_decay=0.01,no_decay=PATTERNS,...", Takes::Value, text(&D::optimizer)},
+      {"--lr-schedule", "S", "constant (default), linear:warmup=W,total=T,min=M, cosine:..., inverse-sqrt:warmup=W", Takes::Value, text(&D::lrSchedule)},
+      {"--clip-norm", "X", "bound of the global gradient norm", Takes::Value, real(&D::clipNorm)},
+      {"--clip-value", "X", "bound of each gradient element", Takes::Value, real(&D::clipValue)},
+      {"--microbatches", "M", "the batch runs in M parts", Takes::Value, number(&D::microbatches, 1)},
+      {"--ranks", "N", "plan for N host ranks (default 1)", Takes::Value, number(&D::ranks, 1)},
+      {"--machine", "SPEC", "plan for a machine: a preset with a node count (dgx-h100:16, a100-80:1x4) or a JSON file", Takes::Value, text(&D::machine)},
+      {"--plan", "P", "auto (default), data-parallel, ddp, zero1, zero2, zero3, tensor, pipeline, model-parallel, or a plan file", Takes::Value, text(&D::plan)},
+      {"--mesh", "data=2,tensor=2", "fixes the mesh: data, tensor, pipeline", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.mesh); }},
+      {"--zero", "0..3", "what is cut over data: 1 optimizer state, 2 gradients too, 3 parameters too", Takes::Value,
+       [](D &options, StringRef value) -> Error {
+         if (value.getAsInteger(10, options.zero) || options.zero < 0 || options.zero > 3)
+           return fail("'" + value + "' is none of 0, 1, 2, 3");
+         return Error::success();
+       }},
+      {"--pipeline-schedule", "S", "gpipe, 1f1b", Takes::Value, choice(&D::schedule, {"gpipe", "1f1b"})},
+      {"--explain", "", "why this plan: the candidates side by side", Takes::OptionalValue,
+       [](D &options, StringRef value) -> Error {
+         options.explain = true;
+         options.explainFiles = value.str();
+         return Error::success();
+       }},
+      {"--simulate", "", "price the plan and stop", Takes::Nothing, on(&D::simulate)},
+      {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json)},
+      {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut)},
+      {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients)},
+      {"--run", "...", "compile and run at once; what follows are the executable's flags", Takes::Nothing, on(&D::run)},
+      {"--progress", "WHEN", "auto, always, never", Takes::Value, choice(&D::progress, {"auto", "always", "never"})},
+      {"-v", "", "tell what is done", Takes::Nothing, on(&D::verbose)},
+      {"--timing", "", "seconds of each stage", Takes::Nothing, on(&D::timing)},
+      {"--version", "", "", Takes::Nothing, on(&D::version)},
+      {"--help", "", "", Takes::Nothing, on(&D::help)},
+  };
+  return flags;
+}
+
+const Flag *findFlag(StringRef name) {
+  for (const Flag &flag : getFlags())
+    if (flag.name == name)
+      return &flag;
+  return nullptr;
+}
+
+/// The flag whose name is closest, for a typing error.
+StringRef guess(StringRef name) {
+  StringRef best;
+  unsigned least = 4;
+  for (const Flag &flag : getFlags())
+    if (unsigned distance = name.edit_distance(flag.name); distance < least) {
+      least = distance;
+      best = flag.name;
+    }
+  return best;
+}
+} // namespace
+
+Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> arguments) {
+  DriverOptions options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    StringRef argument = arguments[i];
+    if (!argument.starts_with("-") || argument == "-") {
+      if (!options.input.empty())
+        return fail("two models are given: '" + options.input + "' and '" + argument + "'");
+      options.input = argument.str();
+      continue;
+    }
+    auto [name, value] = argument.split('=');
+    const Flag *flag = findFlag(name);
+    if (!flag) {
+      StringRef near = guess(name);
+      return fail("unknown flag '" + name + "'" + (near.empty() ? Twine("") : "; did you mean '" + near + "'?"));
+    }
+    bool given = argument.contains('=');
+    if (flag->takes == Takes::Nothing && given)
+      return fail("'" + name + "' takes no value");
+    if (flag->takes == Takes::Value && !given) {
+      if (i + 1 == arguments.size())
+        return fail("'" + name + "' needs a value");
+      value = arguments[++i];
+    }
+    if (Error error = flag->set(options, value))
+      return fail(name + ": " + toString(std::move(error)));
+    if (options.run) {
+      options.runFlags.assign(arguments.begin() + i + 1, arguments.end());
+      break;
+    }
+  }
+  return options;
+}
+
+std::string para::getDriverHelp() {
+  std::string text = "para-opt MODEL.onnx [flags]     compile a model into one executable that trains or runs it on many ranks\n"
+                     "para-opt FILE.mlir [passes]     run passes: --para-<pass>, --para-<stage>-pipeline (see para-opt x.mlir --help)\n\n"
+                     "  para-opt gpt.onnx --train --ranks 4 --explain -o gpt && ./gpt --ranks 4 --data train.npz --steps 100\n\n";
+  for (const Flag &flag : getFlags()) {
+    std::string left = "  " + flag.name.str();
+    if (!flag.value.empty())
+      left += (flag.takes == Takes::OptionalValue ? "[=" : " ") + flag.value.str() + (flag.takes == Takes::OptionalValue ? "]" : "");
+    if (flag.help.empty())
+      text += left + "\n";
+    else
+      text += left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + flag.help.str() + "\n";
+  }
+  return text;
+}

@@ -1,0 +1,121 @@
+#include "para/Plan/Planner.h"
+#include "para/IR/Program.h"
+#include "para/Partition/Passes.h"
+#include "para/Plan/Price.h"
+#include "para/Schedule/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+struct Candidate {
+  Plan plan;
+  std::optional<Price> price;
+  std::string fault; ///< why it is out
+};
+
+std::string inBytes(double bytes) {
+  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit)
+    bytes /= 1024;
+  return llvm::formatv(unit ? "{0:F1} {1}" : "{0:F0} {1}", bytes, units[unit]).str();
+}
+std::string inSeconds(double seconds) {
+  return seconds < 1e-3 ? llvm::formatv("{0:F1} us", seconds * 1e6).str() : seconds < 1 ? llvm::formatv("{0:F2} ms", seconds * 1e3).str() : llvm::formatv("{0:F3} s", seconds).str();
+}
+
+/// Partitions a copy of the program under the plan and prices what comes out.
+void price(ModuleOp module, Candidate &candidate, const Machine &machine) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  MLIRContext *context = module.getContext();
+  std::string fault;
+  ScopedDiagnosticHandler quiet(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && fault.empty())
+      fault = (getNodeName(diagnostic.getLocation()) + " " + diagnostic.str()).str();
+    return success();
+  });
+  PassManager pm(context);
+  pm.enableVerifier(false);
+  buildPartitionPipeline(pm);
+  buildSchedulePipeline(pm, candidate.plan.schedule);
+  if (failed(applyPlan(copy->lookupSymbol<func::FuncOp>("main"), candidate.plan)) || failed(pm.run(*copy))) {
+    candidate.fault = fault.empty() ? "cannot be partitioned" : fault;
+    return;
+  }
+  candidate.price = priceProgram(*copy, machine);
+  double most = double(*llvm::max_element(candidate.price->peakBytes));
+  if (most > machine.memoryBytes)
+    candidate.fault = "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes);
+}
+
+void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Machine &machine, llvm::raw_ostream &os) {
+  os << llvm::formatv("plans for {0} ranks on {1} (predicted)\n", candidates.front().plan.getNumRanks(), machine.name);
+  os << llvm::formatv("    {0,-28} {1,-26} {2,4} {3,12} {4,12} {5,12}\n", "plan", "mesh", "M", "step", "memory/rank", "sent/rank");
+  for (const Candidate &candidate : candidates) {
+    const Plan &plan = candidate.plan;
+    std::string mesh = llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
+    os << (&candidate == best ? "  * " : "    ") << llvm::formatv("{0,-28} {1,-26} {2,4}", plan.recipe, mesh, plan.microbatches);
+    if (candidate.price)
+      os << llvm::formatv(" {0,12} {1,12} {2,12}", inSeconds(candidate.price->secondsPerStep),
+                          inBytes(double(*llvm::max_element(candidate.price->peakBytes))), inBytes(double(candidate.price->bytesSent)));
+    if (!candidate.fault.empty())
+      os << "  out: " << candidate.fault;
+    os << "\n";
+  }
+  const Price &price = *best->price;
+  os << llvm::formatv("\nchosen: {0}: compute {1}, communication {2}, waiting {3}; parameters and optimizer state {4} a rank\n", best->plan.recipe,
+                      inSeconds(price.computeSeconds), inSeconds(price.exposedSeconds), inSeconds(price.bubbleSeconds),
+                      inBytes(double(*llvm::max_element(price.stateBytes))));
+}
+
+llvm::json::Value toJson(const Candidate &best, const PlanRequest &request, const Machine &machine) {
+  const Price &price = *best.price;
+  llvm::json::Array peaks(price.peakBytes), states(price.stateBytes);
+  return llvm::json::Object{
+      {"seconds_per_step", price.secondsPerStep},
+      {"samples_per_second", double(request.batch) / price.secondsPerStep},
+      {"model_flops_utilization", price.flops / double(best.plan.getNumRanks()) / machine.flopsPerSecond / price.secondsPerStep},
+      {"peak_bytes", std::move(peaks)},
+      {"memory", llvm::json::Object{{"state_bytes", std::move(states)}}},
+      {"breakdown", llvm::json::Object{{"compute", price.computeSeconds}, {"exposed", llvm::json::Object{{"communication", price.exposedSeconds}}}, {"bubble", price.bubbleSeconds}}},
+      {"bytes_sent", price.bytesSent},
+      {"plan", best.plan.toJson()}};
+}
+} // namespace
+
+bool para::isSeparable(func::FuncOp main) {
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    if (auto updates = main.getResultAttrOfType<StringAttr>(index, "para.updates"))
+      if (int argument = getArgIndex(main, updates.getValue()); argument >= 0 && getArgKind(main, argument) == "buffer")
+        return false;
+  return true;
+}
+
+llvm::Expected<Plan> para::searchPlan(ModuleOp module, const PlanRequest &request, const Machine &machine, llvm::raw_ostream *table, bool json) {
+  std::vector<Candidate> candidates;
+  for (Plan &plan : getCandidates(request)) {
+    candidates.push_back({std::move(plan), std::nullopt, ""});
+    price(module, candidates.back(), machine);
+  }
+  const Candidate *best = nullptr;
+  for (const Candidate &candidate : candidates)
+    if (candidate.fault.empty() && (!best || candidate.price->secondsPerStep < best->price->secondsPerStep))
+      best = &candidate;
+  if (!best) {
+    std::string causes;
+    for (const Candidate &candidate : candidates)
+      causes += "\n  " + candidate.plan.recipe + ": " + candidate.fault;
+    if (candidates.empty())
+      causes = "\n  no mesh of " + std::to_string(request.ranks) + " ranks suits a batch of " + std::to_string(request.batch) + " and the flags given";
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "no plan fits:" + causes + "\nmore ranks, a smaller batch (--dim batch=N) or more microbatches (--microbatches M) make room");
+  }
+  if (table && json)
+    *table << llvm::formatv("{0:2}\n", toJson(*best, request, machine));
+  else if (table)
+    printTable(candidates, best, machine, *table);
+  return best->plan;
+}
