@@ -16,7 +16,7 @@
 using namespace para::conformance;
 using namespace para::runtime;
 
-static constexpr int64_t inBytes = 1 << 20, outAt = 1 << 20, arenaBytes = 1 << 22;
+static constexpr int64_t outAt = 1 << 20, arenaBytes = 32 << 20;
 static int64_t numRanks, inner, outer;
 
 namespace {
@@ -116,6 +116,20 @@ static para_status checkGroup(para_context *ctx, const Group &group) {
   return PARA_OK;
 }
 
+/// A buffer beyond the caches and off the cache lines' boundaries.
+static para_status checkLarge(para_context *ctx, const Group &group) {
+  float *data = static_cast<float *>(para_arena(ctx)) + 1;
+  constexpr int64_t count = 7000001;
+  double ranks = double(group.size), sum = ranks * (ranks - 1) / 2;
+  for (int64_t i = 0; i < count; ++i)
+    data[i] = float(i % 97 + group.ranks[size_t(group.mine)]);
+  PARA_STEP(para_all_reduce(ctx, 1, group.index, 0, data, data, count, PARA_F32, PARA_SUM, "all_reduce.large"));
+  for (int64_t i = 0; i < count; ++i)
+    if (double expected = ranks * double(i % 97) + sum; data[i] != expected)
+      return mismatch("large all-reduce", i, data[i], expected);
+  return PARA_OK;
+}
+
 /// More messages than any table holds, received in the opposite order, equal tags in the order of sending.
 static para_status checkMessages(para_context *ctx, int32_t axis, int64_t size) {
   int64_t mine = para_coordinate(ctx, axis), *out = static_cast<int64_t *>(para_arena(ctx)), *in = out + 40000;
@@ -149,6 +163,7 @@ static para_status run(para_context *ctx, int64_t, int64_t) {
     row.ranks.push_back(a * inner + i);
   for (int64_t i = 0; i < outer; ++i)
     column.ranks.push_back(i * inner + b);
+  PARA_STEP(checkLarge(ctx, all));
   PARA_STEP(checkMessages(ctx, 1, inner));
   for (const Group *group : {&all, &row, &column})
     PARA_STEP(checkGroup(ctx, *group));

@@ -1,4 +1,4 @@
-//===- Program.h - Helpers of programs written by hand ----------*- C++ -*-===//
+//===- Program.h - What programs written by hand share ----------*- C++ -*-===//
 #ifndef PARA_RUNTIME_CONFORMANCE_PROGRAM_H
 #define PARA_RUNTIME_CONFORMANCE_PROGRAM_H
 

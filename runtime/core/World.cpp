@@ -15,6 +15,8 @@ int64_t availableCores() {
   return std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+bool World::coresAreScarce(int64_t threads) const { return numRanks * threads > availableCores(); }
+
 Status World::barrier() {
   std::vector<char> all;
   char token = 0;
@@ -78,14 +80,14 @@ Status World::agree(const Status &mine) {
 }
 
 SharedWorld::SharedWorld(const ControlBlock &block, int64_t rank) : World(rank, block.ranks()), block(block) {
-  coresAreScarce = numRanks > availableCores();
+  sharesCores = coresAreScarce(1);
   block.rank(rank).pid = getpid();
   block.rank(rank).state = int32_t(RankState::Running);
   watchdog.start(block, rank);
 }
 
 template <typename Done> Status SharedWorld::waitFor(Done done) {
-  Waiter waiter(coresAreScarce);
+  Waiter waiter(sharesCores);
   while (!done()) {
     waiter.pause();
     if (waiter.isSlow() && block.failedRank() >= 0)

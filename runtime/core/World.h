@@ -22,6 +22,8 @@ public:
   virtual const ControlBlock *control() const { return nullptr; }
   /// Ranks that share this host's cores.
   virtual int64_t ranksOnHost() const { return numRanks; }
+  /// Whether ranks with so many threads must share cores, so that waiting ranks should give theirs away.
+  virtual bool coresAreScarce(int64_t threads) const;
 
   virtual Status send(int64_t to, const void *data, int64_t bytes) = 0;
   virtual Status receive(int64_t from, void *data, int64_t bytes) = 0;
@@ -59,7 +61,7 @@ private:
   ControlBlock block;
   Watchdog watchdog;
   uint64_t generation = 0;
-  bool coresAreScarce;
+  bool sharesCores;
 };
 
 /// Cores that this process may use.

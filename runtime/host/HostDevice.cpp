@@ -135,7 +135,7 @@ Status HostDevice::create(const DeviceOptions &options) {
   state.control = options.world->control();
   state.rank = options.world->rank();
   state.threads = options.threads;
-  state.coresAreScarce = options.world->ranksOnHost() * options.threads > availableCores();
+  state.coresAreScarce = options.world->coresAreScarce(options.threads);
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
   omp_set_dynamic(0);

@@ -23,6 +23,10 @@ public:
   }
   const ControlBlock *control() const override { return shared ? shared->control() : nullptr; }
   int64_t ranksOnHost() const override { return onHost; }
+  bool coresAreScarce(int64_t threads) const override {
+    // MPI launchers bind each rank to cores of its own: the mask says nothing of the others.
+    return threads > availableCores() || onHost * threads > sysconf(_SC_NPROCESSORS_ONLN);
+  }
   Status send(int64_t to, const void *data, int64_t bytes) override {
     if (shared)
       return shared->send(to, data, bytes);

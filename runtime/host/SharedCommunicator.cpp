@@ -18,6 +18,9 @@
 
 namespace para::runtime {
 
+/// Larger than the caches of usual machines.
+static constexpr int64_t streamingBytes = 24 << 20;
+
 namespace {
 class SharedCommunicator : public Communicator {
 public:
@@ -107,7 +110,8 @@ para_status SharedCommunicator::run(para_context *ctx, const Collective &call) {
       return ctx->fail(call.op, "all-reduce: input and output overlap in part");
     bool isFine = true;
     parallelFor(ctx->threads, last - first, 1 << 15, [&](int64_t begin, int64_t end) {
-      if (!reduceInto(call.dtype, call.reduction, sources.data(), n, outs.data(), n, first + begin, first + end))
+      if (!reduceInto(call.dtype, call.reduction, sources.data(), n, outs.data(), n, first + begin, first + end,
+                      part > streamingBytes))
         isFine = false;
     });
     if (!isFine)
