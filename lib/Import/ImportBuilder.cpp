@@ -20,7 +20,7 @@ bool ImportBuilder::check(V x) {
 }
 
 bool ImportBuilder::checkShape(Dims shape) {
-  constexpr int64_t limit = int64_t(1) << 40;
+  constexpr int64_t limit = int64_t(1) << 50;
   if (llvm::all_of(shape, [](int64_t size) { return size >= 0; }) && countElements(shape) < limit)
     return true;
   error() << "the shape " << printShape(shape) << " is negative or too large";
@@ -81,16 +81,19 @@ Value ImportBuilder::materializeConstant(KnownTensor &x) {
   return t.broadcastTo(small, x.shape());
 }
 
+bool ImportBuilder::isConstant(KnownTensor &x) {
+  constexpr int64_t mostBytes = 1 << 16;
+  int64_t bytes = x.getCompactCount() * llvm::divideCeil(x.element().getIntOrFloatBitWidth(), 8);
+  return x.data() && (bytes <= mostBytes || !x.emit || matchAffine(*x.compact()));
+}
+
 Value ImportBuilder::materialize(V x) {
   if (!x.known)
     return x.value;
   KnownTensor &k = *x.known;
   if (k.emitted)
     return k.emitted;
-  constexpr int64_t mostBytes = 1 << 16;
-  int64_t bytes = k.getCompactCount() * llvm::divideCeil(k.element().getIntOrFloatBitWidth(), 8);
-  bool constant = k.data() && (bytes <= mostBytes || !k.emit || matchAffine(*k.compact()));
-  if (constant)
+  if (isConstant(k))
     return k.emitted = materializeConstant(k);
   if (!k.emit) {
     error() << "a tensor of " << k.getCompactCount() << " elements is too large for a constant";

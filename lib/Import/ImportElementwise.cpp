@@ -91,6 +91,8 @@ V ImportBuilder::elementwise(Values operands, Type element, ScalarFn compute, Em
   SmallVector<V> sources;
   for (const V &operand : operands) {
     Known source = operand.known;
+    if (isConstant(*source))
+      source = source->compact();
     while (source->broadcastOf)
       source = source->broadcastOf;
     sources.push_back(source);
@@ -193,7 +195,7 @@ V ImportBuilder::dropNeutral(V x, V y, double neutral, bool bothSides) {
   if (!check(x) || !check(y) || x.element() != y.element())
     return {};
   auto keeps = [&](const V &kept, const V &other) {
-    return other.splat() == neutral && other.rank() <= kept.rank() && !(kept.known && other.known) && commonShapeIs(kept, other);
+    return other.splat() == neutral && other.rank() <= kept.rank() && commonShapeIs(kept, other);
   };
   return keeps(x, y) ? x : bothSides && keeps(y, x) ? y : V();
 }

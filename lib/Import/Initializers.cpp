@@ -68,7 +68,17 @@ ImportValue OnnxImporter::importTensor(const onnx::TensorProto &tensor, const Te
   int64_t count = countElements(shape);
   // Numbers that shape the program are known; large ones are read when it runs.
   constexpr int64_t mostInts = 1 << 16, mostFloats = 1 << 12;
-  if (count <= (isa<FloatType>(element) ? mostFloats : mostInts)) {
+  // A model whose data are elsewhere can still be planned.
+  bool absent = false;
+  if (ModelFile::isExternal(tensor)) {
+    FailureOr<ModelFile::External> where = file.getExternal(tensor, loc);
+    if (mlir::failed(where))
+      return {};
+    llvm::SmallString<128> path(file.folder);
+    llvm::sys::path::append(path, where->location);
+    absent = !llvm::sys::fs::exists(path);
+  }
+  if (!absent && count <= (isa<FloatType>(element) ? mostFloats : mostInts)) {
     FailureOr<Known> known = file.read(tensor, type, loc);
     return mlir::failed(known) ? ImportValue() : ImportValue(*known);
   }

@@ -134,6 +134,8 @@ private:
   bool commonShapeIs(V x, V y);
   V shrink(V x, llvm::function_ref<bool(int64_t)> keep);
   Known reshapeKnown(Known x, mlir::RankedTensorType type);
+  /// Whether a value becomes a constant (or a row of numbers in equal steps), rather than being computed by ops.
+  bool isConstant(KnownTensor &x);
   mlir::Value materializeConstant(KnownTensor &x);
   bool check(V x);
 
