@@ -253,7 +253,7 @@ static para_status run(para_context *ctx, int64_t, int64_t) {
   PARA_STEP(checkCopies(ctx));
   for (int32_t dtype : {PARA_F32, PARA_F64, PARA_BF16, PARA_F16})
     PARA_STEP(checkMatmuls(ctx, dtype));
-  for (int32_t dtype : {PARA_F32, PARA_F64})
+  for (int32_t dtype : {PARA_F32, PARA_F64, PARA_F16, PARA_BF16})
     PARA_STEP(checkConvolutions(ctx, dtype));
   for (int64_t width : {1, 5, 64, 700}) {
     PARA_STEP((checkScatter<int64_t>(ctx, PARA_F32, PARA_I64, width)));

@@ -19,7 +19,6 @@ struct DeviceOptions {
   World *world = nullptr;
   Trace *trace = nullptr; ///< null: nothing is recorded
   int64_t threads = 1;
-  bool forcesMpi = false; ///< collectives over MPI although memory is shared, for tests
 };
 
 /// One rank's device with its arena and communicators.
@@ -44,8 +43,8 @@ public:
 /// Creates the arena and, in the manifest's order on all ranks, the communicators.
 Status createDevice(const DeviceOptions &options, std::unique_ptr<Device> &device);
 
-/// Joins the ranks that an MPI launcher started.
-Status joinMpi(int64_t ranks, int64_t communicators, std::unique_ptr<World> &world);
+/// Joins the ranks that an MPI launcher started. With `sharesMemory` false ranks of one host talk as if they were on several.
+Status joinMpi(int64_t ranks, int64_t communicators, bool sharesMemory, std::unique_ptr<World> &world);
 
 } // namespace para::runtime
 

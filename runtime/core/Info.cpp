@@ -32,6 +32,7 @@ std::string helpText(const Manifest &manifest, const std::string &program) {
           "  --trace FILE           Perfetto trace of all ranks\n"
           "  --progress=WHEN        auto, always, never\n"
           "  --verify-memory        compare the memory taken with the memory planned\n"
+          "  --verbose              also tell what memory libraries took\n"
           "  --dump-state FILE      parameters, states and outputs at the end, as .npz\n";
   if (manifest.isTraining())
     text += "  --dump-grads FILE      gradients of the first step, as .npz\n";

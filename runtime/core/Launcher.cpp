@@ -17,10 +17,15 @@
 namespace para::runtime {
 
 static volatile sig_atomic_t stopSignal = 0, stopCount = 0;
+static double lastStopSeconds = -10;
 
 static void onStop(int signal) {
   stopSignal = signal == SIGUSR1 ? SIGINT : signal == SIGUSR2 ? SIGTERM : signal;
-  stopCount = stopCount + 1;
+  // A terminal and a wrapper such as timeout both deliver one keystroke: only a later signal is a second one.
+  double now = nowSeconds();
+  if (now - lastStopSeconds > 0.5)
+    stopCount = stopCount + 1;
+  lastStopSeconds = now;
 }
 
 static void handle(int signal, void (*handler)(int)) {

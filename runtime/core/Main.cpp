@@ -16,7 +16,7 @@ static int report(const Status &status) {
 static int runRank(LaunchKind kind, const Manifest &manifest, const Flags &flags, const para_program &program) {
   int64_t ranks = manifest.ranks(), communicators = int64_t(manifest.communicators.size());
   std::unique_ptr<World> world;
-  Status status = kind == LaunchKind::Mpi ? joinMpi(ranks, communicators, world)
+  Status status = kind == LaunchKind::Mpi ? joinMpi(ranks, communicators, flags.transport != "mpi", world)
                                           : joinShared(kind, ranks, communicators, world);
   if (status.failed())
     return report(status);

@@ -144,6 +144,9 @@ Status Worker::train(int &exitCode) {
     PARA_TRY(dumpState());
   if (!flags.save.empty())
     PARA_TRY(saveNow(done));
+  if (flags.verbose)
+    std::fprintf(stderr, "para: rank %lld took %lld bytes for its arena and %lld for libraries\n",
+                 (long long)world.rank(), (long long)device->arenaBytes(), (long long)device->scratchBytes());
   exitCode = stopSignal ? 128 + stopSignal : 0;
   return summarize(record, timings, done);
 }

@@ -18,7 +18,6 @@ Status Worker::start() {
   options.world = &world;
   options.trace = flags.trace.empty() ? nullptr : &trace;
   options.threads = flags.threads > 0 ? flags.threads : std::max<int64_t>(1, availableCores() / world.ranksOnHost());
-  options.forcesMpi = flags.transport == "mpi";
   PARA_TRY(world.agree(createDevice(options, device)));
   if (options.trace)
     PARA_TRY(trace.alignClocks(world));

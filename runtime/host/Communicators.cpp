@@ -34,13 +34,12 @@ std::string describeMismatch(const Collective &mine, int64_t myRank, int32_t kin
          describe(rank, kind, sequence, count, dtype, op);
 }
 
-Status Communicators::create(para_context *ctx, bool forcesMpi) {
+Status Communicators::create(para_context *ctx) {
   for (size_t i = 0; i < ctx->manifest->communicators.size(); ++i) {
     std::vector<int64_t> members = ctx->manifest->members(i, ctx->rank);
     int64_t mine = std::find(members.begin(), members.end(), ctx->rank) - members.begin();
-    bool isShared = ctx->control && !forcesMpi;
     std::unique_ptr<Communicator> made =
-        isShared ? makeSharedCommunicator()
+        ctx->control ? makeSharedCommunicator()
                  : makeMpiCommunicator(*std::min_element(members.begin(), members.end()), mine);
     made->members = std::move(members);
     made->myIndex = mine;

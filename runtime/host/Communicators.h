@@ -38,7 +38,7 @@ public:
 
 class Communicators {
 public:
-  Status create(para_context *ctx, bool forcesMpi);
+  Status create(para_context *ctx);
   para_status run(para_context *ctx, int32_t stream, int32_t communicator, const Collective &call);
 
 private:

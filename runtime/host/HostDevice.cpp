@@ -146,8 +146,8 @@ Status HostDevice::create(const DeviceOptions &options) {
   state.matmuls = std::make_unique<MatmulCache>();
   state.convolutions = std::make_unique<ConvolutionCache>();
   state.communicators = std::make_unique<Communicators>();
-  state.messages = createMessages(&state, options.forcesMpi);
-  return state.communicators->create(&state, options.forcesMpi);
+  state.messages = createMessages(&state);
+  return state.communicators->create(&state);
 }
 
 HostDevice::~HostDevice() {

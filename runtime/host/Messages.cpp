@@ -161,8 +161,8 @@ para_status SharedMessages::waitForAll(const char *op) {
   return isAlive ? PARA_OK : PARA_PEER_FAILED;
 }
 
-std::unique_ptr<Messages> createMessages(para_context *ctx, bool forcesMpi) {
-  if (!ctx->control || forcesMpi)
+std::unique_ptr<Messages> createMessages(para_context *ctx) {
+  if (!ctx->control)
     return makeMpiMessages(ctx);
   return std::make_unique<SharedMessages>(ctx);
 }

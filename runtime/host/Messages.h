@@ -17,7 +17,7 @@ public:
   virtual para_status waitForAll(const char *op) = 0;
 };
 
-std::unique_ptr<Messages> createMessages(para_context *ctx, bool forcesMpi);
+std::unique_ptr<Messages> createMessages(para_context *ctx);
 std::unique_ptr<Messages> makeMpiMessages(para_context *ctx);
 
 } // namespace para::runtime

@@ -101,7 +101,7 @@ Status MpiWorld::shareMemory(int64_t communicators) {
   return Status::success();
 }
 
-Status joinMpi(int64_t ranks, int64_t communicators, std::unique_ptr<World> &world) {
+Status joinMpi(int64_t ranks, int64_t communicators, bool sharesMemory, std::unique_ptr<World> &world) {
   int provided = 0, rank = 0, size = 0, onHost = 0;
   if (int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided); code != MPI_SUCCESS)
     return Status::error(mpiError(code));
@@ -122,7 +122,7 @@ Status joinMpi(int64_t ranks, int64_t communicators, std::unique_ptr<World> &wor
   MPI_Comm_size(host, &onHost);
   MPI_Comm_free(&host);
   auto joined = std::make_unique<MpiWorld>(rank, size, onHost);
-  if (onHost == size)
+  if (onHost == size && sharesMemory)
     PARA_TRY(joined->shareMemory(communicators));
   world = std::move(joined);
   return Status::success();

@@ -245,9 +245,23 @@ TEST_F(Train, RunsUnderOtherLaunchers) {
   Reference reference(3);
   std::string tail = program("regression") + " --steps 3 --json --data " + (folder / "train.npz");
   std::string two = plans[1].environment();
-  Outcome mpi = runCommand(two + "timeout 60 mpirun --oversubscribe --allow-run-as-root -n 2 " + tail);
-  ASSERT_EQ(mpi.status, 0) << mpi.err;
-  EXPECT_NEAR(Json::parse(mpi.out)["loss"].get<double>(), reference.losses[2], 1e-12);
+  for (const char *transport : {"auto", "mpi"})
+    for (const Plan &plan : {plans[1], plans[7], plans[9]}) {
+      std::string ranks = std::to_string(plan.ranks);
+      Outcome mpi = runCommand(plan.environment() + "timeout 60 mpirun --oversubscribe --allow-run-as-root -n " + ranks +
+                               " " + tail + " --transport=" + transport + " --save " + (folder / "c") + " --metrics " +
+                               (folder / "log") + " --trace " + (folder / "trace"));
+      ASSERT_EQ(mpi.status, 0) << mpi.err;
+      EXPECT_NEAR(Json::parse(mpi.out)["loss"].get<double>(), reference.losses[2], 1e-12);
+      Json info = Json::parse(runCommand(plan.environment() + program("regression") + " --info=json").out);
+      int64_t sent = 0, predicted = 0;
+      for (size_t rank = 0; rank < size_t(plan.ranks); ++rank) {
+        sent += metrics(folder / "log")[1]["bytes_sent_per_rank"][rank].get<int64_t>();
+        predicted += info["bytes_sent"][rank].get<int64_t>();
+      }
+      EXPECT_EQ(sent, predicted);
+      EXPECT_FALSE(Json::parse(readText(folder / "trace"))["traceEvents"].empty());
+    }
   std::string variables = "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=" + std::to_string(20000 + getpid() % 20000) + " ";
   Outcome both = runCommand(two + "; export PARA_TEST_PLAN PARA_TEST_RANKS PARA_TEST_MICROBATCHES; " + variables +
                             "RANK=1 " + tail + " & " + variables + "RANK=0 " + tail + "; wait %1");
