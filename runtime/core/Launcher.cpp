@@ -113,6 +113,7 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
   size_t running = children.size();
   double failedAt = 0;
   int forwarded = 0;
+  bool wasUrgent = false;
   while (running > 0) {
     int wait = 0;
     pid_t ended = waitpid(-1, &wait, running > 0 && block.failedRank() < 0 && !stopCount ? 0 : WNOHANG);
@@ -138,8 +139,8 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
     }
     bool isUrgent = stopCount > 1;
     if (block.failedRank() >= 0 || isUrgent) {
-      if (isUrgent && block.claimFailure(0))
-        exitCode = 128 + stopSignal;
+      // Claimed so that nobody reports the ranks which are killed now.
+      wasUrgent |= isUrgent && block.claimFailure(0);
       if (failedAt == 0)
         failedAt = nowSeconds();
       if (isUrgent || nowSeconds() - failedAt > 3)
@@ -149,7 +150,7 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
     }
     usleep(5000);
   }
-  return exitCode;
+  return wasUrgent ? 128 + stopSignal : exitCode;
 }
 
 /// A rank that others started without telling it of shared memory: rank 0 creates a named block, the others wait for it.
