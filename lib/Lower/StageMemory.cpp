@@ -57,20 +57,30 @@ int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t la
   return buffers.size() - 1;
 }
 
+int64_t StageMemory::completionOf(rt::CallOp call) {
+  int64_t wanted = INT64_MAX, end = time[call];
+  for (Value result : call.getResults())
+    for (Operation *user : result.getUsers())
+      if (getPhase(user) == getPhase(call))
+        wanted = std::min(wanted, time[user]);
+  for (Operation *op = call; op && !op->hasTrait<OpTrait::IsTerminator>() && getPhase(op) == getPhase(call); op = op->getNextNode())
+    end = time[op];
+  return std::min(wanted, end);
+}
+
 int64_t StageMemory::lastUse(Value v) {
   int64_t last = v.getDefiningOp() ? time[v.getDefiningOp()] : 0;
   for (Operation *user : v.getUsers())
     last = std::max(last, time[user]);
-  // A collective runs beside the kernels until its result is wanted.
+  // A collective runs beside the kernels until its result is wanted, or its segment ends.
+  auto extend = [&](Operation *op) {
+    auto call = dyn_cast_or_null<rt::CallOp>(op);
+    if (call && (call.getDesc().contains("reduction") || call.getCallee() == "recv"))
+      last = std::max(last, completionOf(call));
+  };
   for (Operation *user : v.getUsers())
-    if (auto call = dyn_cast<rt::CallOp>(user); call && call.getDesc().contains("axes"))
-      for (Value result : call.getResults()) {
-        int64_t wanted = INT64_MAX;
-        for (Operation *next : result.getUsers())
-          wanted = std::min(wanted, time[next]);
-        if (wanted != INT64_MAX)
-          last = std::max(last, wanted);
-      }
+    extend(user);
+  extend(v.getDefiningOp());
   return last;
 }
 
@@ -190,8 +200,9 @@ StageMemory::Place StageMemory::placeOf(Value v) {
     crosses |= getPhase(user) != phase;
     leaves |= !perMicrobatch(getPhase(user));
   }
-  if (!crosses)
-    return Place::Temporary;
+  bool sent = llvm::any_of(v.getUsers(), [](Operation *user) { auto call = dyn_cast<rt::CallOp>(user); return call && call.getCallee() == "send"; });
+  if (!crosses) // A message may be under way until the next microbatch.
+    return sent ? Place::Fixed : Place::Temporary;
   // What the microbatches add up, and what is made once for all of them.
   return !perMicrobatch(phase) || leaves ? Place::Step : Place::Slot;
 }

@@ -21,8 +21,8 @@ struct LowerOptions {
 #include "para/Lower/Passes.h.inc"
 
 void buildLowerPipeline(mlir::OpPassManager &pm, const LowerOptions &options = {});
-/// The passes, and the pipeline as `para-lower-pipeline`.
-void registerLowerPasses();
+/// The pipeline as `para-lower-pipeline`; registerLowerPasses() is generated.
+void registerLowerPipelines();
 
 } // namespace para
 

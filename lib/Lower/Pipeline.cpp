@@ -1,0 +1,24 @@
+//===- Pipeline.cpp - The lower stage --------------------------------------===//
+#include "para/Lower/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace para;
+
+void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
+  // Calls first: they decide which values must be in memory and which transposes vanish into strides.
+  pm.addPass(createFormCallsPass());
+  pm.addPass(createFormKernelsPass());
+  pm.addPass(createAssignMemoryPass());
+  pm.addPass(createLowerToRtPass());
+  pm.addPass(createEmitKernelsPass());
+  // After the kernels: one function is expanded in the one place where it stands.
+  pm.addPass(createExpandMathPass());
+}
+
+void para::registerLowerPipelines() {
+  PassPipelineRegistration<>("para-lower-pipeline", "From stages over tensors to the device program",
+                             [](OpPassManager &pm) { buildLowerPipeline(pm); });
+}
