@@ -1,6 +1,8 @@
 #include "para/Driver/Compile.h"
 #include "para/Autodiff/Passes.h"
+#if __has_include("para/Emit/Emit.h")
 #include "para/Emit/Emit.h"
+#endif
 #include "para/IR/Program.h"
 #include "para/Import/OnnxImport.h"
 #include "para/Lower/Passes.h"
@@ -216,6 +218,7 @@ private:
   }
 
   int emit() {
+#if __has_include("para/Emit/Emit.h")
     begin("emit");
     EmitOptions emission;
     emission.kind = options.emit;
@@ -228,6 +231,9 @@ private:
       return kInputAtFault;
     begin("");
     return options.run ? execute(emission.output) : kDone;
+#else
+    return kInputAtFault;
+#endif
   }
 
   int execute(StringRef path) {

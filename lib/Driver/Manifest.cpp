@@ -19,7 +19,7 @@ std::string nameOf(Type type) {
 
 llvm::json::Object describe(llvm::StringRef name, Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return {{"name", name}, {"type", nameOf(tensor.getElementType())}, {"shape", llvm::json::Array(tensor.getShape())}};
+  return llvm::json::Object{{"name", name}, {"type", nameOf(tensor.getElementType())}, {"shape", llvm::json::Array(tensor.getShape())}};
 }
 
 llvm::Expected<llvm::json::Object> describeSchedule(llvm::StringRef text) {

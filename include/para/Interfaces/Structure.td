@@ -20,7 +20,7 @@ def Para_Structure : OpInterface<"StructureOpInterface"> {
         Told of `local`, just built, that factor `factor` is cut by `axes` from `size` elements in units of `unit`. An op
         that speaks of global coordinates (iota, gather) notes it; others need not know.
       }], "void", "describeShard",
-      (ins "::mlir::Operation *":$local, "unsigned":$factor, "::mlir::ArrayAttr":$axes, "int64_t":$size, "int64_t":$unit), "", [{}]>,
+      (ins "::mlir::Operation *":$local, "unsigned":$factor, "::mlir::ArrayAttr":$axes, "int64_t":$size, "int64_t":$unit), "", [{ return; }]>,
     InterfaceMethod<"Floating-point operations of one execution.", "double", "getFlops", (ins), "", [{
         return ::para::detail::getIterationPoints($_op);
       }]>,
