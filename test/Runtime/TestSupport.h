@@ -71,7 +71,8 @@ inline std::string program(const std::string &name) {
 template <typename T> Array makeArray(DType dtype, std::vector<int64_t> shape, const std::vector<T> &values) {
   char *memory;
   Array array = Array::allocate(dtype, std::move(shape), memory);
-  std::memcpy(memory, values.data(), values.size() * sizeof(T));
+  if (!values.empty())
+    std::memcpy(memory, values.data(), values.size() * sizeof(T));
   return array;
 }
 
