@@ -146,6 +146,13 @@ TrainableRule::Verdict TrainableRule::judge(const onnx::TensorProto &tensor) con
     return kind != kinds.end() ? Frozen : Number;
   if (kind != kinds.end())
     return Frozen;
+  // Numbers that an operator must know.
+  if (auto it = uses.find(name); it != uses.end())
+    if (llvm::all_of(it->second, [](const Use &use) {
+          StringRef type = use.node->op_type();
+          return use.operand > 0 && (type == "Pad" || type == "Clip" || type == "Resize" || type == "Dropout" || type == "OneHot");
+        }))
+      return Number;
   // Running statistics.
   if (auto it = uses.find(name); it != uses.end())
     if (llvm::all_of(it->second, [](const Use &use) { return use.node->op_type() == "BatchNormalization" && use.operand >= 3; }))

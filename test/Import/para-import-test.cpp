@@ -33,6 +33,7 @@ static cl::opt<para::Precision> precision(
                clEnumValN(para::Precision::F16, "f16", "")));
 static cl::opt<bool> train("train", cl::desc("training semantics"));
 static cl::opt<bool> summary("summary", cl::desc("print counts instead of the module"));
+static cl::opt<bool> generic("generic", cl::desc("print in the generic form, constants in full"));
 static cl::opt<bool> quiet("quiet", cl::desc("print errors only"));
 static cl::opt<unsigned> fuzz("fuzz", cl::desc("import this many mutations of the file"));
 static cl::opt<unsigned> seed("seed", cl::init(1), cl::desc("seed of the mutations"));
@@ -119,8 +120,11 @@ int main(int argc, char **argv) {
       llvm::outs() << name << " " << count << "\n";
   } else if (!quiet) {
     OpPrintingFlags flags;
-    flags.elideLargeElementsAttrs(16);
-    (**module)->print(llvm::outs(), flags.enableDebugInfo(false));
+    if (generic)
+      flags.printGenericOpForm();
+    else
+      flags.elideLargeElementsAttrs(16);
+    (**module)->print(llvm::outs(), flags);
     llvm::outs() << "\n";
   }
   return 0;
