@@ -29,6 +29,7 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
   }
 
   LogicalResult apply(func::FuncOp main) {
+    builder = OpBuilder(&getContext());
     auto spec = Spec::parse(optimizer);
     if (!spec)
       return main.emitError() << llvm::toString(spec.takeError());
@@ -129,7 +130,7 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
     return norm;
   }
 
-  OpBuilder builder{&getContext()};
+  OpBuilder builder{static_cast<MLIRContext *>(nullptr)}; // a pass has its context only when it runs
   llvm::StringMap<Value> numbers;
 };
 } // namespace

@@ -1,8 +1,7 @@
 #include "para/Driver/Compile.h"
 #include "para/Autodiff/Passes.h"
-#if __has_include("para/Emit/Emit.h")
+#include "para/Collectives/Passes.h"
 #include "para/Emit/Emit.h"
-#endif
 #include "para/IR/Program.h"
 #include "para/Import/OnnxImport.h"
 #include "para/Lower/Passes.h"
@@ -102,7 +101,13 @@ public:
 
     if (!runStage("partition", [](OpPassManager &pm) { buildPartitionPipeline(pm); }))
       return kInputAtFault;
-    if (options.emit == "partition" || options.emit == "collectives")
+    if (options.emit == "partition")
+      return print();
+    CollectivesOptions collectives;
+    collectives.buckets = plan.buckets;
+    if (!runStage("collectives", [&](OpPassManager &pm) { buildCollectivesPipeline(pm, collectives); }))
+      return kInputAtFault;
+    if (options.emit == "collectives")
       return print();
     if (!runStage("schedule", [&](OpPassManager &pm) { buildSchedulePipeline(pm, plan.schedule); }))
       return kRefused;
@@ -218,7 +223,6 @@ private:
   }
 
   int emit() {
-#if __has_include("para/Emit/Emit.h")
     begin("emit");
     EmitOptions emission;
     emission.kind = options.emit;
@@ -231,9 +235,6 @@ private:
       return kInputAtFault;
     begin("");
     return options.run ? execute(emission.output) : kDone;
-#else
-    return kInputAtFault;
-#endif
   }
 
   int execute(StringRef path) {

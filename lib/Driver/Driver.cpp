@@ -1,5 +1,6 @@
 #include "para/Driver/Driver.h"
 #include "para/Autodiff/Passes.h"
+#include "para/Collectives/Passes.h"
 #include "para/Driver/Compile.h"
 #include "para/IR/ParaDialect.h"
 #include "para/Lower/Passes.h"
@@ -24,6 +25,7 @@ int runPassTool(int argc, char **argv) {
   registerAutodiffPasses();
   registerPlanPasses();
   registerPartitionPasses();
+  registerCollectivesPasses();
   registerSchedulePasses();
   registerVerifyPasses();
   registerLowerPasses();

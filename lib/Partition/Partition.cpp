@@ -21,8 +21,8 @@ int64_t getStage(Operation *op) {
 }
 bool runsPerMicrobatch(Phase phase) { return phase == Phase::Prepare || phase == Phase::Forward || phase == Phase::Backward; }
 
-/// One way in which a value lies on the ranks. What a reshard made serves its own phase and stage only: a parameter gathered for
-/// the forward pass is gathered again for the backward pass rather than kept.
+/// One way in which a value lies on the ranks. What a reshard made serves its stage from then on, but for parameters: one that is
+/// gathered for the forward pass is gathered again for the backward pass rather than kept.
 struct Version {
   Sharding sharding;
   Value local;
@@ -82,7 +82,8 @@ private:
     std::optional<ReshardPath> best;
     const Version *from = nullptr;
     for (const Version &version : versions[value]) {
-      if (!version.original && (version.phase != phase || version.stage != stage))
+      bool kept = version.stage == stage && (version.phase == phase || (version.phase < phase && !isa<BlockArgument>(value)));
+      if (!version.original && !kept)
         continue;
       auto path = findReshardPath(global, version.sharding, wanted, mesh);
       if (path && (!best || std::make_pair(path->bytes, path->moves.size()) < std::make_pair(best->bytes, best->moves.size()))) {
@@ -155,8 +156,9 @@ private:
     }
     Operation *local = structured.buildLocal(builder, operands, types);
     for (NamedAttribute attr : op->getDiscardableAttrs())
-      if (attr.getName() != "para.split" && attr.getName() != "para.partial_operand" && attr.getName() != "para.local" && attr.getName() != "para.target")
-        local->setAttr(attr.getName(), attr.getValue());
+      local->setAttr(attr.getName(), attr.getValue());
+    for (StringRef served : {"para.split", "para.partial_operand", "para.local", "para.target"})
+      local->removeAttr(served);
     local->setAttr("para.origin", builder.getI64IntegerAttr(number));
     for (auto [index, factor] : llvm::enumerate(split.factors))
       if (!factor.axes.empty())

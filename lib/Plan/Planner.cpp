@@ -1,4 +1,5 @@
 #include "para/Plan/Planner.h"
+#include "para/Collectives/Passes.h"
 #include "para/IR/Program.h"
 #include "para/Partition/Passes.h"
 #include "para/Plan/Price.h"
@@ -41,6 +42,7 @@ void price(ModuleOp module, Candidate &candidate, const Machine &machine) {
   PassManager pm(context);
   pm.enableVerifier(false);
   buildPartitionPipeline(pm);
+  buildCollectivesPipeline(pm, {candidate.plan.buckets});
   buildSchedulePipeline(pm, candidate.plan.schedule);
   if (failed(applyPlan(copy->lookupSymbol<func::FuncOp>("main"), candidate.plan)) || failed(pm.run(*copy))) {
     candidate.fault = fault.empty() ? "cannot be partitioned" : fault;

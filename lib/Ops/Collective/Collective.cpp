@@ -32,6 +32,19 @@ double AllToAllOp::getSentElements(int64_t n) { return double(n - 1) / double(n)
 double SendOp::getSentElements(int64_t) { return elementsOf({getInput()}); }
 double RecvOp::getSentElements(int64_t) { return 0; }
 
+Attribute AllReduceOp::getBucketKey() {
+  Type element = cast<RankedTensorType>(getInputs()[0].getType()).getElementType();
+  Builder builder(getContext());
+  return builder.getArrayAttr({getAxes(), builder.getI64IntegerAttr(int64_t(getKind())), TypeAttr::get(element)});
+}
+
+Operation *AllReduceOp::buildBucket(OpBuilder &builder, ArrayRef<Operation *> ops) {
+  SmallVector<Value> inputs;
+  for (Operation *op : ops)
+    llvm::append_range(inputs, op->getOperands());
+  return AllReduceOp::create(builder, getLoc(), ValueRange(inputs).getTypes(), inputs, getAxes(), getKind());
+}
+
 void para::registerCollectiveOps(ParaDialect &dialect) {
   dialect.addFamily<
 #define GET_OP_LIST

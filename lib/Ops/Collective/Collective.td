@@ -4,11 +4,11 @@ include "para/Interfaces/Collective.td"
 
 // What partitioning adds. Local shapes; an axis is a name of the mesh. All have an effect, so that no pass can drop, merge or
 // reorder them: the members of a communicator must issue the same sequence.
-class Para_CollectiveOp<string mnemonic, list<Trait> traits = []> : Para_Op<mnemonic, [
-    MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Para_Collective>,
-    DeclareOpInterfaceMethods<Para_Library>] # traits>;
+class Para_CollectiveOp<string mnemonic, list<string> overrides = []> : Para_Op<mnemonic, [
+    MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Para_Collective, overrides>,
+    DeclareOpInterfaceMethods<Para_Library>]>;
 
-def Para_AllReduceOp : Para_CollectiveOp<"all_reduce"> {
+def Para_AllReduceOp : Para_CollectiveOp<"all_reduce", ["getBucketKey", "buildBucket"]> {
   let summary = "Combines values of the ranks along `axes`; all of them get the result. Several values are one message";
   let arguments = (ins Variadic<Para_Tensor>:$inputs, StrArrayAttr:$axes, Para_ReductionKindAttr:$kind);
   let results = (outs Variadic<Para_Tensor>:$outputs);
