@@ -1,0 +1,32 @@
+//===- Emit.h - From the device program to files -------------------*- C++ -*-===//
+#ifndef PARA_EMIT_EMIT_H
+#define PARA_EMIT_EMIT_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace para {
+
+struct EmitOptions {
+  std::string output; ///< "-" is standard output (llvm)
+  std::string target = "host";
+  /// llvm: text of the optimized module. object: one object file without the runtime. shared: a library which exports
+  /// `para_main_program`. exe: linked with the runtime.
+  std::string kind = "exe";
+  /// This program's path, next to which the runtime is; empty: asked of the system.
+  std::string program;
+  unsigned threads = 2;
+  /// Where libpara_runtime_*.a are; empty: ../lib from this program.
+  std::string runtimeFolder;
+  /// Given to the linker as they are.
+  std::vector<std::string> linkArguments;
+};
+
+/// Writes what the lower stage made. Errors are reported at the module.
+mlir::LogicalResult emitProgram(mlir::ModuleOp module, const EmitOptions &options);
+
+} // namespace para
+
+#endif

@@ -1,0 +1,133 @@
+//===- Emit.cpp - From the device program to files ------------------------===//
+#include "Internal.h"
+
+#include "para/Lower/Rt.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+/// Removes temporary files when it goes.
+struct TemporaryFiles {
+  std::vector<std::string> paths;
+  ~TemporaryFiles() {
+    for (const std::string &path : paths)
+      llvm::sys::fs::remove(path);
+  }
+};
+} // namespace
+
+/// Kernel functions in `parts` modules, each with about the same number of operations.
+static std::vector<OwningOpRef<ModuleOp>> splitKernels(ModuleOp module, unsigned parts) {
+  std::vector<OwningOpRef<ModuleOp>> result;
+  std::vector<int64_t> load(parts, 0);
+  for (unsigned i = 0; i < parts; ++i)
+    result.push_back(ModuleOp::create(module.getLoc()));
+  for (Operation &op : *module.getBody()) {
+    if (isa<LLVM::GlobalOp>(op))
+      for (auto &part : result)
+        part->getBody()->push_back(op.clone());
+    if (!isa<func::FuncOp>(op))
+      continue;
+    int64_t size = 0;
+    op.walk([&](Operation *) { ++size; });
+    unsigned least = std::min_element(load.begin(), load.end()) - load.begin();
+    load[least] += size;
+    result[least]->getBody()->push_back(op.clone());
+  }
+  return result;
+}
+
+static LogicalResult writeFile(ModuleOp module, StringRef path, StringRef bytes) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (error)
+    return module.emitError() << "cannot write " << path << ": " << error.message();
+  stream << bytes;
+  return success();
+}
+
+LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
+  if (options.target != "host")
+    return module.emitError() << "no code can be made for target `" << options.target << "` yet";
+  if (!module->hasAttr("rt.manifest"))
+    return module.emitError("has not been lowered: there is no manifest");
+  module.getContext()->loadDialect<LLVM::LLVMDialect>();
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  bool single = options.kind == "llvm" || options.kind == "object";
+  std::vector<OwningOpRef<ModuleOp>> parts = splitKernels(module, single ? 1 : std::max(1u, options.threads));
+
+  std::vector<llvm::SmallString<0>> objects(parts.size() + 1);
+  std::vector<std::string> problems(parts.size() + 1);
+  // MLIR's passes run on their own threads; LLVM's work is spread here.
+  for (auto [i, part] : llvm::enumerate(parts))
+    if (failed(lowerKernels(*part)))
+      return failure();
+
+  if (single) {
+    llvm::LLVMContext context;
+    auto machine = makeHostMachine();
+    std::unique_ptr<llvm::Module> program = buildProgram(module, context), kernels = translateModuleToLLVMIR(*parts[0], context);
+    if (!machine || !kernels)
+      return module.emitError("kernels cannot be translated to LLVM");
+    if (llvm::Linker::linkModules(*program, std::move(kernels)))
+      return module.emitError("kernels and segments do not fit together");
+    optimize(*program, *machine, true);
+    if (options.kind == "object")
+      return writeFile(module, options.output, generateObject(*program, *machine));
+    std::string text;
+    llvm::raw_string_ostream(text) << *program;
+    return writeFile(module, options.output, text);
+  }
+
+  auto work = [&](size_t i) {
+    llvm::LLVMContext context;
+    auto machine = makeHostMachine();
+    bool isKernels = i < parts.size();
+    std::unique_ptr<llvm::Module> code = isKernels ? translateModuleToLLVMIR(*parts[i], context) : buildProgram(module, context);
+    if (!machine || !code) {
+      problems[i] = "kernels cannot be translated to LLVM";
+      return;
+    }
+    for (llvm::Function &function : *code)
+      if (isKernels && !function.isDeclaration())
+        function.setVisibility(llvm::GlobalValue::HiddenVisibility);
+    optimize(*code, *machine, isKernels);
+    objects[i] = generateObject(*code, *machine);
+  };
+  {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
+    for (size_t i = 0; i < objects.size(); ++i)
+      pool.async([&, i] { work(i); });
+    pool.wait();
+  }
+  for (const std::string &problem : problems)
+    if (!problem.empty())
+      return module.emitError(problem);
+  TemporaryFiles files;
+  for (const auto &object : objects) {
+    llvm::SmallString<128> path;
+    if (llvm::sys::fs::createTemporaryFile("para", "o", path))
+      return module.emitError("cannot make a temporary file");
+    files.paths.push_back(path.str().str());
+    if (failed(writeFile(module, path, object)))
+      return failure();
+  }
+  return linkProgram(module, files.paths, options);
+}

@@ -1,0 +1,55 @@
+//===- Link.cpp - Objects and the runtime become a program ----------------===//
+#include "Internal.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+using namespace mlir;
+using namespace para;
+
+static std::string runtimeFolder(const EmitOptions &options) {
+  if (!options.runtimeFolder.empty())
+    return options.runtimeFolder;
+  std::string self = llvm::sys::fs::getMainExecutable(options.program.empty() ? nullptr : options.program.c_str(), reinterpret_cast<void *>(&runtimeFolder));
+  llvm::SmallString<128> folder(llvm::sys::path::parent_path(llvm::sys::path::parent_path(self)));
+  llvm::sys::path::append(folder, "lib");
+  return folder.str().str();
+}
+
+LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, const EmitOptions &options) {
+  std::string linker;
+  for (const char *name : {"clang++-22", "clang++"})
+    if (auto found = llvm::sys::findProgramByName(name); found && linker.empty())
+      linker = *found;
+  if (linker.empty())
+    return module.emitError("no clang++ was found to link the program with");
+  std::vector<std::string> arguments{linker, "-o", options.output, "-fuse-ld=lld"};
+  arguments.insert(arguments.end(), objects.begin(), objects.end());
+  if (options.kind == "shared") {
+    arguments.push_back("-shared");
+  } else {
+    std::string folder = runtimeFolder(options), core = folder + "/libpara_runtime_core.a", host = folder + "/libpara_runtime_host.a";
+    for (const std::string &library : {core, host})
+      if (!llvm::sys::fs::exists(library))
+        return module.emitError() << "the runtime is not where it should be: " << library;
+    for (const char *flag : {"-Wl,--start-group", core.c_str(), host.c_str(), "-Wl,--end-group", "-ldnnl", "-lmpi", "-lgomp", "-lz", "-ldl", "-lpthread"})
+      arguments.push_back(flag);
+  }
+  arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
+  llvm::SmallString<128> log;
+  if (llvm::sys::fs::createTemporaryFile("para-link", "log", log))
+    return module.emitError("cannot make a temporary file");
+  std::vector<StringRef> list(arguments.begin(), arguments.end());
+  std::optional<StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
+  std::string error;
+  int status = llvm::sys::ExecuteAndWait(linker, list, std::nullopt, redirects, 0, 0, &error);
+  std::string output;
+  if (auto buffer = llvm::MemoryBuffer::getFile(log))
+    output = (*buffer)->getBuffer().str();
+  llvm::sys::fs::remove(log);
+  if (status == 0)
+    return success();
+  return module.emitError() << "linking failed: " << (error.empty() ? output : error);
+}
