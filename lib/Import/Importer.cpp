@@ -177,7 +177,7 @@ FailureOr<OwningOpRef<ModuleOp>> OnnxImporter::run() {
     main.reads.insert(output);
   importNodes(graph.node(), live, main);
   if (failures || !addResults()) {
-    if (!originalShapes.empty())
+    if (originalBatch)
       emitError(loc) << "the file has a fixed batch of " << *fileBatch << ", and the nodes above cannot take another; export it with a dynamic batch";
     return failure();
   }

@@ -111,8 +111,8 @@ private:
   std::vector<int64_t> unsupportedCount;
   llvm::StringSet<> checkedFunctions;
 
-  /// Shapes that operands of Reshape and Expand gave, in order; here, and with the file's own batch.
-  std::vector<llvm::SmallVector<int64_t>> shapes, originalShapes;
+  /// Shapes of the operands and results of Reshape and Expand by result; here, and with the file's own batch.
+  llvm::StringMap<std::pair<llvm::SmallVector<int64_t>, llvm::SmallVector<int64_t>>> shapes, originalShapes;
   std::optional<int64_t> originalBatch;
 };
 

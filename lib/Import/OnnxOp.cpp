@@ -134,27 +134,53 @@ ImportValue OnnxOp::current(ImportValue buffer) const {
   return it == importer.updates.end() ? buffer : it->second;
 }
 
-SmallVector<int64_t> OnnxOp::rebind(SmallVector<int64_t> shape, llvm::function_ref<bool(ArrayRef<int64_t>)> fits) {
-  size_t number = importer.shapes.size();
-  importer.shapes.push_back(shape);
-  if (number >= importer.originalShapes.size())
+/// The dimensions of `target` that grow with those of `x`: both are read in groups of equal products, and of a group that has
+/// the batch the first dimension that can have it as a factor is it.
+static SmallVector<int64_t> scaleReshape(ArrayRef<int64_t> x, ArrayRef<int64_t> now, ArrayRef<int64_t> target, int64_t from, int64_t to) {
+  SmallVector<int64_t> result(target);
+  for (size_t xi = 0, ti = 0; xi < x.size() && ti < target.size();) {
+    size_t xBegin = xi, tBegin = ti;
+    int64_t xCount = x[xi++], tCount = target[ti++];
+    while (xCount != tCount && (xCount < tCount ? xi < x.size() : ti < target.size()))
+      xCount < tCount ? xCount *= x[xi++] : tCount *= target[ti++];
+    bool grows = false;
+    for (size_t i = xBegin; i < xi; ++i)
+      grows |= x[i] != now[i];
+    for (size_t i = tBegin; grows && i < ti; ++i)
+      if (target[i] % from == 0) {
+        result[i] = target[i] / from * to;
+        grows = false;
+      }
+  }
+  return result;
+}
+
+SmallVector<int64_t> OnnxOp::rebind(ImportValue x, SmallVector<int64_t> shape, bool reshapes) {
+  std::string key = scope.prefix + (node.output_size() ? node.output(0) : "");
+  importer.shapes[key] = {SmallVector<int64_t>(x.shape()), shape};
+  auto it = importer.originalShapes.find(key);
+  if (it == importer.originalShapes.end())
     return shape;
-  const SmallVector<int64_t> &original = importer.originalShapes[number];
+  auto [xThen, then] = it->second;
   int64_t from = *importer.originalBatch, to = *importer.batch;
-  if (fits(original))
-    return original;
-  // The batch itself, most likely first; else a dimension that has it as a factor.
-  for (bool multiple : {false, true})
-    for (size_t i = 0; i < original.size(); ++i) {
-      if (multiple ? original[i] % from != 0 : original[i] != from)
-        continue;
-      SmallVector<int64_t> other = original;
-      other[i] = original[i] / from * to;
-      if (fits(other))
-        return other;
-    }
-  error() << type() << " to " << printShape(original) << " carries the file's batch of " << from;
-  return shape;
+  if (xThen.size() != static_cast<size_t>(x.rank()))
+    return then;
+  if (reshapes) {
+    SmallVector<int64_t> scaled = scaleReshape(xThen, x.shape(), then, from, to);
+    if (countElements(scaled) == countElements(x.shape()))
+      return scaled;
+    error() << type() << " to " << printShape(then) << " carries the file's batch of " << from;
+    return shape;
+  }
+  // A broadcast: dimensions follow the operand's; a new one in front that has the batch's size is the batch.
+  int64_t added = static_cast<int64_t>(then.size()) - x.rank();
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i + added >= 0 && x.dim(i) != xThen[i] && then[i + added] == xThen[i])
+      then[i + added] = x.dim(i);
+  bool leads = !then.empty() && then[0] == from && (added > 0 || (added == 0 && x.dim(0) == 1));
+  if (leads)
+    then[0] = to;
+  return then;
 }
 
 void OnnxOp::noteLogSoftmax(ImportValue result, ImportValue x, int64_t dim) {

@@ -35,7 +35,8 @@ def build(line):
         return name
 
     body = re.sub(r"\{([-\d., e]*)\}", constant, body)
-    text = f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]> g ({inputs}) => ({outputs}) {{ {' '.join(constants)} {body} }}'
+    body = " ".join(constants + [body])
+    text = f'<ir_version: 8, opset_import: ["" : {opset}, "com.microsoft" : 1]> g ({inputs}) => ({outputs}) {{ {body} }}'
     return onnx.parser.parse_model(text)
 
 

@@ -34,6 +34,7 @@ static cl::opt<para::Precision> precision(
 static cl::opt<bool> train("train", cl::desc("training semantics"));
 static cl::opt<bool> summary("summary", cl::desc("print counts instead of the module"));
 static cl::opt<bool> generic("generic", cl::desc("print in the generic form, constants in full"));
+static cl::opt<bool> locations("mlir-locations", cl::desc("print locations"));
 static cl::opt<bool> quiet("quiet", cl::desc("print errors only"));
 static cl::opt<unsigned> fuzz("fuzz", cl::desc("import this many mutations of the file"));
 static cl::opt<unsigned> seed("seed", cl::init(1), cl::desc("seed of the mutations"));
@@ -124,6 +125,7 @@ int main(int argc, char **argv) {
       flags.printGenericOpForm();
     else
       flags.elideLargeElementsAttrs(16);
+    flags.enableDebugInfo(locations);
     (**module)->print(llvm::outs(), flags);
     llvm::outs() << "\n";
   }

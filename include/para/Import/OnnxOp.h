@@ -76,9 +76,9 @@ public:
   void update(ImportValue buffer, ImportValue value);
   /// The newest value of a buffer in this step.
   ImportValue current(ImportValue buffer) const;
-  /// A shape that the file gives, for the batch that was asked for: in a file of fixed batch it speaks of that one. `fits`
-  /// tells whether a shape is possible for the operand at hand.
-  llvm::SmallVector<int64_t> rebind(llvm::SmallVector<int64_t> shape, llvm::function_ref<bool(llvm::ArrayRef<int64_t>)> fits);
+  /// A shape that the file gives for a reshape or broadcast of x, changed to the batch that was asked for: in a file of fixed
+  /// batch it speaks of that one.
+  llvm::SmallVector<int64_t> rebind(ImportValue x, llvm::SmallVector<int64_t> shape, bool reshapes);
   /// Remembers that `result` is the logarithm of softmax(x) along `dim`, so that a loss can be built in one piece.
   void noteLogSoftmax(ImportValue result, ImportValue x, int64_t dim);
   /// The scores whose log softmax along `dim` a value is; null if it is none.

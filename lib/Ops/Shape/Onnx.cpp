@@ -35,7 +35,7 @@ static void importReshape(OnnxOp &op) {
   bool possible = infer < 0 || (rest == 0 ? count == 0 : count % rest == 0);
   if (infer >= 0)
     (*target)[infer] = rest == 0 ? 0 : count / rest;
-  SmallVector<int64_t> shape = op.rebind(*target, [&](ArrayRef<int64_t> s) { return countElements(s) == count; });
+  SmallVector<int64_t> shape = op.rebind(x, *target, true);
   if (!possible && countElements(shape) != count && !op.b.hasFailed())
     return void(op.error() << printShape(x.shape()) << " cannot be reshaped to " << printShape(shape));
   if (!op.b.hasFailed())
@@ -112,16 +112,7 @@ static void importExpand(OnnxOp &op) {
   std::optional<SmallVector<int64_t>> shape = op.ints(1);
   if (!x || !shape || !op.b.checkShape(*shape))
     return;
-  if (!x.known || x.rank() > 0) // Constants of the batch's size are scalars.
-    *shape = op.rebind(*shape, [&](ArrayRef<int64_t> s) {
-      int64_t added = static_cast<int64_t>(s.size()) - x.rank();
-      for (int64_t i = 0; i < x.rank(); ++i)
-        if (i + added >= 0 && x.dim(i) != 1 && s[i + added] != 1 && s[i + added] != x.dim(i))
-          return false;
-      return true;
-    });
-  if (op.b.hasFailed())
-    return;
+  *shape = op.rebind(x, *shape, false);
   // Both sides broadcast.
   V like = op.b.splat(x.element(), *shape, 0);
   if (std::optional<SmallVector<int64_t>> common = op.b.commonShape({x, like}))
