@@ -2,6 +2,7 @@
 #ifndef PARA_RUNTIME_CONFORMANCE_PROGRAM_H
 #define PARA_RUNTIME_CONFORMANCE_PROGRAM_H
 
+#include "core/Launcher.h"
 #include "para/Runtime/para_runtime.h"
 
 #include <cstdio>
@@ -35,6 +36,7 @@ inline para_status mismatch(const char *what, long long where, double found, dou
 
 inline int runProgram(int argc, char **argv, const std::string &manifest, const para_segment *segments,
                       uint32_t numSegments) {
+  para::runtime::limitThreadSpinning(argv);
   para_program program{PARA_ABI_VERSION, numSegments, manifest.data(), manifest.size(), segments, nullptr, 0};
   return para_main(argc, argv, &program);
 }

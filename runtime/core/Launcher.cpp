@@ -58,6 +58,30 @@ LaunchKind detectLaunch(int64_t ranks) {
   return ranks == 1 ? LaunchKind::Single : LaunchKind::Parent;
 }
 
+/// By its real path where that still is this program: /proc/self/exe would be the process's name.
+static void startSelfAgain(char **argv) {
+  char path[4096];
+  ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  struct stat here, self;
+  if (bytes > 0) {
+    path[bytes] = 0;
+    if (stat(path, &here) == 0 && stat("/proc/self/exe", &self) == 0 && here.st_ino == self.st_ino &&
+        here.st_dev == self.st_dev)
+      execv(path, argv);
+  }
+  execv("/proc/self/exe", argv);
+}
+
+/// Some tens of microseconds.
+static void limitSpinning() { setenv("GOMP_SPINCOUNT", "20000", 0); }
+
+void limitThreadSpinning(char **argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY") || availableCores() == 1)
+    return;
+  limitSpinning();
+  startSelfAgain(argv);
+}
+
 static void runChild(int64_t rank, int descriptor, int64_t ranks, int64_t threads, pid_t parent, char **argv) {
   // A parent that is killed takes its ranks along.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -68,9 +92,11 @@ static void runChild(int64_t rank, int descriptor, int64_t ranks, int64_t thread
   // Worker threads that spin between kernels would steal the cores of other ranks.
   if (ranks * std::max<int64_t>(threads, 1) > availableCores())
     setenv("OMP_WAIT_POLICY", "passive", 0);
+  else
+    limitSpinning();
   for (int signal : {SIGINT, SIGTERM})
     handle(signal, SIG_IGN);
-  execv("/proc/self/exe", argv);
+  startSelfAgain(argv);
   std::fprintf(stderr, "para: rank %lld cannot start: %s\n", (long long)rank, std::strerror(errno));
   _exit(1);
 }

@@ -23,6 +23,11 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
 /// Joins as a single rank, a child of superviseRanks, or by RANK / WORLD_SIZE.
 Status joinShared(LaunchKind kind, int64_t ranks, int64_t communicators, std::unique_ptr<World> &world);
 
+/// GNU's OpenMP spins for milliseconds at the end of a parallel region, which on a machine with other work costs a time
+/// slice each time. It reads how long from the environment when it is loaded: sets that and starts this program again.
+/// Returns when there is nothing to do, as when the user has chosen.
+void limitThreadSpinning(char **argv);
+
 /// After this, SIGINT and SIGTERM (SIGUSR1, SIGUSR2 from launchers that forward only those) set a flag. A child leaves
 /// them to its parent.
 void installStopHandlers(LaunchKind kind);

@@ -102,6 +102,8 @@ static void weightGrad(int64_t threads, const Geometry &g, const double *x, doub
         for (int64_t sample = 0; sample < g.n; ++sample) {
           const double *in = x + (sample * g.c + c) * g.inSize, *out = y + (sample * g.k + k) * g.outSize;
           g.forRows(element, [&](int64_t inAt, int64_t outAt, int64_t count) {
+            // Any order will do as long as it is the same each time; the compiler's choice is.
+#pragma clang fp reassociate(on)
             for (int64_t i = 0; i < count; ++i)
               sum += in[inAt + i * g.stride[2]] * out[outAt + i];
           });

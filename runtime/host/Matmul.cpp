@@ -13,7 +13,30 @@ struct MatmulCache::Entry {
   dnnl::matmul primitive;
   dnnl::memory a, b, c;
   std::unordered_map<int, dnnl::memory> arguments;
+  int threads; ///< the same when made and when run, as oneDNN asks
 };
+
+namespace {
+/// Below this, waking other threads takes longer than they save.
+constexpr double smallFlops = 1e6;
+
+/// oneDNN takes the number of threads from OpenMP.
+class ThreadCount {
+public:
+  ThreadCount(int threads, int64_t usual) : usual(int(usual)), differs(threads != int(usual)) {
+    if (differs)
+      omp_set_num_threads(threads);
+  }
+  ~ThreadCount() {
+    if (differs)
+      omp_set_num_threads(usual);
+  }
+
+private:
+  int usual;
+  bool differs;
+};
+} // namespace
 
 MatmulCache::MatmulCache() = default;
 MatmulCache::~MatmulCache() = default;
@@ -53,7 +76,7 @@ para_matmul_desc simplify(const para_matmul_desc &original) {
   return desc;
 }
 
-MatmulCache::Entry *MatmulCache::find(const para_matmul_desc *desc, std::string &cause) {
+MatmulCache::Entry *MatmulCache::find(const para_matmul_desc *desc, int64_t threads, std::string &cause) {
   std::unique_ptr<Entry> &entry = entries[desc];
   if (entry && std::memcmp(&entry->original, desc, sizeof(*desc)) == 0)
     return entry.get();
@@ -62,6 +85,11 @@ MatmulCache::Entry *MatmulCache::find(const para_matmul_desc *desc, std::string 
     made->original = *desc;
     made->desc = simplify(*desc);
     const para_matmul_desc &d = made->desc;
+    double flops = 2.0 * double(d.m) * double(d.n) * double(d.k);
+    for (int32_t i = 0; i < d.batch_rank; ++i)
+      flops *= double(d.batch[i]);
+    made->threads = flops < smallFlops ? 1 : int(threads);
+    ThreadCount count(made->threads, threads);
     dnnl::memory::dims aDims, bDims, cDims, aStrides, bStrides, cStrides;
     for (int32_t i = 0; i < d.batch_rank; ++i) {
       // An operand that does not vary has extent 1 there, which oneDNN broadcasts.
@@ -130,13 +158,14 @@ para_status para_matmul(para_context *ctx, int32_t stream, const para_matmul_des
   if ((desc->dtype != PARA_F32 && desc->dtype != PARA_BF16) || desc->k == 0)
     return ctx->fail(op, "matmul: no code for this element type");
   std::string cause;
-  MatmulCache::Entry *entry = ctx->matmuls->find(desc, cause);
+  MatmulCache::Entry *entry = ctx->matmuls->find(desc, ctx->threads, cause);
   if (!entry)
     return ctx->fail(op, cause);
   try {
     entry->a.set_data_handle(const_cast<void *>(a));
     entry->b.set_data_handle(const_cast<void *>(b));
     entry->c.set_data_handle(c);
+    ThreadCount count(entry->threads, ctx->threads);
     entry->primitive.execute(libraryStream(), entry->arguments);
   } catch (const dnnl::error &error) {
     return ctx->fail(op, std::string("oneDNN: ") + error.what());

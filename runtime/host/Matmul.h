@@ -17,7 +17,7 @@ public:
   ~MatmulCache();
   struct Entry;
   /// Null with `cause` set when oneDNN refuses.
-  Entry *find(const para_matmul_desc *desc, std::string &cause);
+  Entry *find(const para_matmul_desc *desc, int64_t threads, std::string &cause);
 
 private:
   std::unordered_map<const para_matmul_desc *, std::unique_ptr<Entry>> entries;
