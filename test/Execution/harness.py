@@ -1,0 +1,79 @@
+"""Compiles models and runs them: what the tables of this folder share."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("PARA_SHARED", ROOT.parent / "shared"))
+PARA_OPT = os.environ.get("PARA_OPT", str(ROOT / "build" / "bin" / "para-opt"))
+
+#: Models of the tables: short name -> folder under ../shared.
+MODELS = {
+    "mlp": "onnx/torch/train_mlp_ce_odd",
+    "gpt": "onnx/torch/train_gpt_tied_lm",
+    "llama": "onnx/torch/train_llama_gqa_tied_lm",
+    "cnn": "onnx/torch/train_cnn_bn_ce",
+    "lora": "onnx/torch/train_lora_frozen",
+    "embedding": "onnx/torch/train_embedding_bag_pad",
+    "llama_gqa": "training/llama_gqa",
+    "gpt2_hf": "training/gpt2_hf",
+    "bert_mlm": "training/bert_mlm",
+    "vit_cls": "training/vit_cls",
+    "resnet_bn": "training/resnet_bn",
+}
+
+
+class Failed(Exception):
+    """A program that did not end well; the text is what it said."""
+
+
+def require_shared():
+    """Ends the script, aloud, where the reference models are not there."""
+    if not SHARED.is_dir():
+        print(f"SKIPPED: no reference models at {SHARED} (set PARA_SHARED)")
+        sys.exit(77)
+
+
+def call(command, timeout=300, **kwargs):
+    """Runs a command; returns its standard output, raises Failed with all that it said."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **kwargs)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"no end after {timeout} s") from None
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if "note:" not in line]
+        raise Failed(f"exit {done.returncode}: " + " | ".join(said[:3]))
+    return done.stdout
+
+
+class Run:
+    """Result of a training run: `metrics` (a dict a step), `state` and `gradients` (arrays by name)."""
+
+    def __init__(self, metrics, state, gradients):
+        self.metrics, self.state, self.gradients = metrics, state, gradients
+
+
+def freeze_flags(folder):
+    """Flags that make the trained parameters those of the reference."""
+    reference = json.loads((folder / "train_ref.json").read_text())
+    frozen = reference.get("frozen") or []
+    return ["--freeze", "|".join(frozen)] if frozen else []
+
+
+def train(model, compile_flags, steps=3, data=None, threads=1, run_flags=(), timeout=300):
+    """Compiles `model` (a path) for training and runs it; everything happens in a folder that is gone afterwards."""
+    model = pathlib.Path(model)
+    data = data or model.parent / "test_data_set_0"
+    with tempfile.TemporaryDirectory(prefix="para-") as folder:
+        exe = f"{folder}/model"
+        call([PARA_OPT, str(model), "--train", "--keep-gradients", "-o", exe, *compile_flags], timeout)
+        call([exe, "--data", str(data), "--steps", str(steps), "--threads", str(threads), "--metrics", f"{folder}/metrics.jsonl",
+              "--dump-state", f"{folder}/state.npz", "--dump-grads", f"{folder}/gradients.npz", "--progress=never", *run_flags], timeout)
+        metrics = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
+        return Run(metrics, dict(np.load(f"{folder}/state.npz")), dict(np.load(f"{folder}/gradients.npz")))

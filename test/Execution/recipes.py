@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Every recipe on every number of ranks against the serial float64 run with as many microbatches.
+
+    test/Execution/recipes.py [--models mlp,gpt] [--recipes ddp,zero1] [--ranks 2,4]
+
+Prints one line a model and recipe with an entry for each number of ranks: the largest difference of gradients, parameters, optimizer state
+and loss after three steps of AdamW, over each tensor's largest element. The bound is 1e-11; exit status 1 if any is above.
+Clear elements only (../shared/training/README.md): where the gradient is noise, adaptive optimizers amplify it.
+"""
+
+import argparse
+import sys
+
+import numpy as np
+
+import harness
+
+BOUND = 1e-11
+
+
+def mesh(**axes):
+    return ",".join(f"{name}={size}" for name, size in axes.items())
+
+
+#: name -> flags for n ranks, or None where the recipe does not allow n
+RECIPES = {
+    "auto": lambda n: ["--ranks", str(n), "--plan=auto"],
+    "data-parallel": lambda n: ["--ranks", str(n), "--plan=data-parallel"],
+    "ddp": lambda n: ["--ranks", str(n), "--plan=ddp"],
+    "zero1": lambda n: ["--ranks", str(n), "--plan=zero1"],
+    "zero2": lambda n: ["--ranks", str(n), "--plan=zero2"],
+    "zero3": lambda n: ["--ranks", str(n), "--plan=zero3"],
+    "tensor": lambda n: ["--ranks", str(n), "--plan=tensor"],
+    "model-parallel": lambda n: ["--ranks", str(n), "--plan=model-parallel"],
+    "gpipe": lambda n: ["--ranks", str(n), "--plan=pipeline", "--pipeline-schedule=gpipe"],
+    "1f1b": lambda n: ["--ranks", str(n), "--plan=pipeline", "--pipeline-schedule=1f1b"],
+    "data x tensor": lambda n: ["--mesh", mesh(data=n // 2, tensor=2)] if n in (4, 8) else None,
+    "zero1 x 1f1b": lambda n: ["--mesh", mesh(data=n // 2, pipeline=2), "--zero=1"] if n in (4, 8) else None,
+    "data x tensor x 1f1b": lambda n: ["--mesh", mesh(data=2, tensor=2, pipeline=2)] if n == 8 else None,
+}
+
+_serial = {}
+
+
+def plan_of(model, flags):
+    """Number of microbatches of the plan that the compiler makes of the flags."""
+    import json
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        harness.call([harness.PARA_OPT, str(model), "--train", *flags, "--plan-out", file.name, "--emit=plan", "-o", "/dev/null"])
+        return json.load(open(file.name))["microbatches"]
+
+
+def serial(model, microbatches, flags):
+    key = (str(model), microbatches)
+    if key not in _serial:
+        _serial[key] = harness.train(model, [*flags, "--microbatches", str(microbatches)])
+    return _serial[key]
+
+
+def difference(run, reference):
+    """Largest difference over the tensor's largest element, and the tensor."""
+    norm = reference.metrics[0]["grad_norm"]
+    worst = (0.0, "")
+    for kind, mine, theirs in (("gradient of ", run.gradients, reference.gradients), ("", run.state, reference.state)):
+        if set(mine) != set(theirs):
+            return (float("inf"), f"names differ: {sorted(set(mine) ^ set(theirs))[:3]}")
+        for name, value in theirs.items():
+            error = np.abs(np.asarray(mine[name], np.float64) - value)
+            owner = name.rsplit("/", 1)[0] if "/" in name and name.rsplit("/", 1)[0] in reference.gradients else name
+            scale = np.max(np.abs(value)) if np.size(value) else 0.0
+            if owner in reference.gradients and np.shape(value) == np.shape(reference.gradients[owner]):
+                clear = np.abs(reference.gradients[owner]) > 1e-5 * norm
+                error = error[clear]
+                if kind or "/" in name:
+                    scale = max(scale, 1e-5 * norm if "/v" not in name else (1e-5 * norm) ** 2)
+            if np.size(error) and scale > 0:
+                worst = max(worst, (float(np.max(error)) / scale, kind + name))
+    for mine, theirs in zip(run.metrics, reference.metrics):
+        worst = max(worst, (abs(mine["loss"] - theirs["loss"]) / abs(theirs["loss"]), f"loss of step {theirs['step']}"))
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(harness.MODELS))
+    parser.add_argument("--recipes", default=",".join(RECIPES))
+    parser.add_argument("--ranks", default="1,2,3,4,8")
+    arguments = parser.parse_args()
+    harness.require_shared()
+    ranks = [int(n) for n in arguments.ranks.split(",")]
+    base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
+    failures = compared = 0
+    print(f"{'model':<10} {'recipe':<22}" + "".join(f"{f'{n} ranks':>12}" for n in ranks))
+    for name in arguments.models.split(","):
+        folder = harness.SHARED / harness.MODELS[name]
+        model = folder / "model.onnx"
+        flags = base + harness.freeze_flags(folder)
+        for recipe in arguments.recipes.split(","):
+            cells, notes = [], []
+            for n in ranks:
+                own = RECIPES[recipe](n)
+                if own is None:
+                    cells.append("-")
+                    continue
+                try:
+                    microbatches = plan_of(model, [*flags, *own])
+                    worst = difference(harness.train(model, [*flags, *own]), serial(model, microbatches, flags))
+                except harness.Failed as error:
+                    cells.append("FAILED")
+                    notes.append(f"{n} ranks: {error}")
+                    failures += 1
+                    continue
+                compared += 1
+                cells.append(f"{worst[0]:.1e}" + ("" if worst[0] <= BOUND else " !"))
+                if worst[0] > BOUND:
+                    failures += 1
+                    notes.append(f"{n} ranks: {worst[1]}")
+            print(f"{name:<10} {recipe:<22}" + "".join(f"{cell:>12}" for cell in cells), flush=True)
+            for note in notes:
+                print(f"{'':<10}   {note}")
+    print(f"{compared} runs compared with the serial run, {failures} failures (bound {BOUND:g})")
+    return 1 if failures or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

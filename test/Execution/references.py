@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Serial training against PyTorch's float64 references: gradients, norms, losses and final parameters of every optimizer.
+
+    test/Execution/references.py [--precision f64] [--models mlp,gpt] [--optimizers sgd,adamw]
+
+Prints one line a model and optimizer: the largest error as a multiple of its tolerance; exit status 1 if any is above 1.
+Tolerances are those of ../shared/training/README.md; elements whose true gradient is zero are left out for adaptive optimizers.
+"""
+
+import argparse
+import json
+import sys
+
+import numpy as np
+
+import harness
+
+#: name in the references -> --optimizer
+OPTIMIZERS = {
+    "sgd": "sgd:lr=0.1",
+    "sgd_mom_wd": "momentum:lr=0.05,momentum=0.9,weight_decay=0.01",
+    "nesterov": "nesterov:lr=0.05,momentum=0.9",
+    "adam": "adam:lr=0.01",
+    "adamw": "adamw:lr=0.01,weight_decay=0.1",
+    "adagrad": "adagrad:lr=0.01,eps=1e-10",
+    "lamb": "lamb:lr=0.01,eps=1e-6,weight_decay=0.01",
+    "lion": "lion:lr=0.001,beta2=0.99,weight_decay=0.1",
+}
+ADAPTIVE = {"adam", "adamw", "adagrad", "lion", "lamb"}
+#: (loss relative, gradient over global norm, parameters of SGD kinds, of Adam kinds, of LAMB, losses of Adam kinds)
+TOLERANCES = {
+    "f64": dict(loss=1e-8, gradient=1e-8, sgd=1e-8, adam=1e-6, lamb=1e-7, lion=1e-8, adam_loss=1e-6, noise=1e-12),
+    "f32": dict(loss=2e-6, gradient=2e-6, sgd=2e-6, adam=1e-5, lamb=1e-5, lion=2e-6, adam_loss=1e-4, noise=1e-6),
+}
+
+
+def compare(name, optimizer, clip, precision):
+    """Largest error over tolerance of one run, and where it is."""
+    folder = harness.SHARED / harness.MODELS[name]
+    reference = np.load(folder / "train_ref.npz")
+    facts = json.loads((folder / "train_ref.json").read_text())
+    tag = optimizer + ("_clip0.5" if clip else "")
+    if f"opt/{tag}/loss_step0" not in reference:
+        return None
+    tolerance = TOLERANCES[precision]
+    flags = ["--precision", precision, "--optimizer", OPTIMIZERS[optimizer], *harness.freeze_flags(folder)]
+    if clip:
+        flags += ["--clip-norm", "0.5"]
+    run = harness.train(folder / "model.onnx", flags)
+    errors = []
+
+    def add(what, error, bound):
+        errors.append((float(np.max(error)) / bound if np.size(error) else 0.0, what))
+
+    norm = float(reference["grad_global_norm"])
+    aliases = {ref: found["initializer"] for ref, found in facts.get("files", {}).get("model.onnx", {}).get("params_not_under_own_name", {}).items()
+               if found and "initializer" in found}
+    tied = dict(zip(facts.get("tied", []), facts.get("tied", [])))
+    adaptive = optimizer in ADAPTIVE
+    group = "adam" if optimizer in {"adam", "adamw", "adagrad"} else optimizer if adaptive else "sgd"
+    if group == "adam" and name == "gpt2_hf" and precision == "f32":
+        tolerance = dict(tolerance, adam=2e-3)
+
+    def find(values, parameter):
+        for key in (parameter, aliases.get(parameter), *tied):
+            if key in values:
+                return values[key]
+        raise KeyError(f"{parameter} is not in the program's dump")
+
+    for key in reference.files:
+        if key.startswith("grad/"):
+            add(key, np.abs(find(run.gradients, key[5:]) - reference[key]) / norm, tolerance["gradient"])
+        elif key.startswith(f"opt/{tag}/final/"):
+            parameter = key.split("/final/")[1]
+            error = np.abs(find(run.state, parameter) - reference[key])
+            if adaptive and f"grad/{parameter}" in reference:
+                if optimizer == "lion" and f"opt/{tag}/min_abs_c/{parameter}" in reference:
+                    error = error[reference[f"opt/{tag}/min_abs_c/{parameter}"] > tolerance["noise"] * max(norm, 1.0)]
+                else:
+                    error = error[np.abs(reference[f"grad/{parameter}"]) > 1e-5 * norm]
+            add(key, error, tolerance[group])
+        elif key.startswith(f"opt/{tag}/loss_step"):
+            step = int(key.rsplit("step", 1)[1])
+            bound = tolerance["adam_loss"] if adaptive and step else tolerance["loss"]
+            add(key, abs(run.metrics[step]["loss"] - float(reference[key])) / abs(float(reference[key])), bound)
+        elif key.startswith(f"opt/{tag}/norm_step"):
+            step = int(key.rsplit("step", 1)[1])
+            bound = tolerance["adam_loss"] if adaptive and step else tolerance["gradient"]
+            add(key, abs(run.metrics[step]["grad_norm"] - float(reference[key])) / norm, bound)
+    add("grad_global_norm", abs(run.metrics[0]["grad_norm"] - norm) / norm, tolerance["gradient"])
+    return max(errors)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--precision", choices=sorted(TOLERANCES), default="f64")
+    parser.add_argument("--models", default=",".join(harness.MODELS))
+    parser.add_argument("--optimizers", default="sgd,sgd_mom_wd,adamw")
+    arguments = parser.parse_args()
+    harness.require_shared()
+    failures = compared = 0
+    print(f"serial {arguments.precision} against float64 references: largest error / tolerance")
+    for name in arguments.models.split(","):
+        for optimizer in arguments.optimizers.split(","):
+            for clip in (False, True):
+                label = f"  {name:<10} {optimizer:<11} {'clip 0.5' if clip else '':<8}"
+                try:
+                    worst = compare(name, optimizer, clip, arguments.precision)
+                except (harness.Failed, KeyError) as error:
+                    print(f"{label} FAILED: {error}")
+                    failures += 1
+                    continue
+                if worst is None:
+                    continue
+                compared += 1
+                failures += worst[0] > 1
+                print(f"{label} {worst[0]:9.2e} {'ok' if worst[0] <= 1 else 'ABOVE TOLERANCE'}  ({worst[1]})", flush=True)
+    print(f"{compared} runs compared, {failures} failures")
+    return 1 if failures or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
