@@ -38,6 +38,7 @@ Regression::Regression() {
   place("w.grad.full", localFeatures * dataRanks);
   place("pred", microbatches * rows);
   place("dpred", microbatches * rows);
+  arenaBytes += setting("PARA_TEST_EXTRA_BYTES", 0);
 }
 
 int64_t Regression::bytesSent(int64_t rank) const {

@@ -67,6 +67,7 @@ public:
   int64_t scratchBytes() const override { return state.scratchBytes + int64_t(state.scratch.size()); }
 
 private:
+  Status checkMemory();
   Status allocateArena();
   Status mapPeers();
   para_context state;
@@ -79,15 +80,47 @@ int64_t roundUp(int64_t bytes) {
 }
 } // namespace
 
+/// What the kernel says could be had without swapping; -1 if it does not say.
+static int64_t availableBytes() {
+  std::FILE *file = std::fopen("/proc/meminfo", "re");
+  long long kilobytes = -1;
+  char line[256];
+  while (file && std::fgets(line, sizeof(line), file))
+    if (std::sscanf(line, "MemAvailable: %lld kB", &kilobytes) == 1)
+      break;
+  if (file)
+    std::fclose(file);
+  return kilobytes < 0 ? -1 : int64_t(kilobytes) * 1024;
+}
+
+/// A job that cannot fit ends here with a sentence and not later by the kernel's hand.
+Status HostDevice::checkMemory() {
+  int64_t available = availableBytes(), ranks = state.world->ranksOnHost();
+  if (available < 0 || state.arenaBytes <= available / ranks)
+    return Status::success();
+  return Status::error(format("%lld rank%s of %lld bytes each do not fit into this host: %lld bytes are free",
+                              (long long)ranks, ranks == 1 ? "" : "s", (long long)state.arenaBytes,
+                              (long long)available));
+}
+
 /// Ranks of one host keep their arenas in memory files, so that a collective reads and writes peers' buffers in place.
 Status HostDevice::allocateArena() {
   mappedBytes = roundUp(state.arenaBytes);
   bool isShared = state.control && state.control->ranks() > 1;
-  int descriptor = isShared ? memfd_create("para-arena", MFD_CLOEXEC) : -1;
-  if (isShared && (descriptor < 0 || ftruncate(descriptor, mappedBytes) != 0))
-    return Status::error(std::string("cannot create shared memory: ") + std::strerror(errno));
-  void *address = mmap(nullptr, size_t(mappedBytes), PROT_READ | PROT_WRITE,
-                       isShared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, descriptor, 0);
+  int descriptor = -1;
+  void *address = MAP_FAILED;
+  // Huge pages for shared memory exist only where the administrator has set some aside.
+  for (unsigned flags : {unsigned(MFD_HUGETLB), 0u}) {
+    if (!isShared || address != MAP_FAILED)
+      break;
+    if (descriptor >= 0)
+      close(descriptor);
+    descriptor = memfd_create("para-arena", MFD_CLOEXEC | flags);
+    if (descriptor >= 0 && ftruncate(descriptor, mappedBytes) == 0)
+      address = mmap(nullptr, size_t(mappedBytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  }
+  if (!isShared)
+    address = mmap(nullptr, size_t(mappedBytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
     return Status::error(format("rank %lld cannot have its %lld bytes of memory: %s", (long long)state.rank,
                                 (long long)state.arenaBytes, std::strerror(errno)));
@@ -141,6 +174,8 @@ Status HostDevice::create(const DeviceOptions &options) {
   omp_set_dynamic(0);
   omp_set_num_threads(int(state.threads));
   flushDenormals(state.threads);
+  // Before anyone takes memory, so that all see the same.
+  PARA_TRY(state.world->agree(checkMemory()));
   PARA_TRY(state.world->agree(allocateArena()));
   PARA_TRY(state.world->agree(mapPeers()));
   state.matmuls = std::make_unique<MatmulCache>();

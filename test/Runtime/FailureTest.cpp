@@ -122,6 +122,11 @@ TEST_F(Mistake, UnwritablePlacesAreErrors) {
   expectMistake(train("--steps 1 --dump-state /nowhere/s.npz" + data), 1, "cannot write '/nowhere/s.npz'");
 }
 
+TEST_F(Mistake, MemoryThatTheHostLacksIsRefused) {
+  expectMistake(train("--steps 1" + data, 2, "PARA_TEST_EXTRA_BYTES=100000000000000 "), 1,
+                "do not fit into this host");
+}
+
 TEST_F(Mistake, AForeignCheckpointIsNamed) {
   ASSERT_EQ(train("--steps 1 --save " + (folder / "c") + data).status, 0);
   std::string model = folder / "c/step-000001/model.safetensors", text = readText(model);
