@@ -22,7 +22,7 @@ def Para_IotaOp : Para_CoreOp<"iota", [DeclareOpInterfaceMethods<Para_Element>, 
     On a shard the coordinates go on counting from where the shard begins: `axes` cut the dimension of `size` elements in
     units of `unit` (set by partitioning, empty before).
   }];
-  let arguments = (ins I64Attr:$dim, DefaultValuedAttr<ArrayAttr, "::mlir::ArrayAttr::get($_builder.getContext(), {})">:$axes,
+  let arguments = (ins I64Attr:$dim, DefaultValuedAttr<ArrayAttr, "{}">:$axes,
                        OptionalAttr<I64Attr>:$size, OptionalAttr<I64Attr>:$unit);
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$dim attr-dict `:` type($result)";
