@@ -283,8 +283,8 @@ bool Grouping::planClone(Value v, llvm::SetVector<Operation *> &chain, llvm::Set
       leaves.insert(u);
       continue;
     }
-    // A result of a reduction is small: storing it is cheap.
-    if (facts.get(p).reduction && sizeOf(u) * 8 <= sizeOf(v)) {
+    // What is made of the result of a reduction is small: storing it is cheap.
+    if (groups[find(p)].rows && sizeOf(u) * 8 <= sizeOf(v)) {
       leaves.insert(u);
       continue;
     }
