@@ -2,6 +2,7 @@
 #include "World.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <sched.h>
 #include <unistd.h>
@@ -86,12 +87,21 @@ SharedWorld::SharedWorld(const ControlBlock &block, int64_t rank) : World(rank, 
   watchdog.start(block, rank);
 }
 
-template <typename Done> Status SharedWorld::waitFor(Done done) {
+template <typename Done> Status SharedWorld::waitFor(int64_t peer, Done done) {
   Waiter waiter(sharesCores);
+  double noteAfterSeconds = 20;
   while (!done()) {
     waiter.pause();
-    if (waiter.isSlow() && block.failedRank() >= 0)
+    if (!waiter.isSlow())
+      continue;
+    if (block.failedRank() >= 0)
       return Status::error("");
+    // Others wait for rank 0 as long as it writes a checkpoint; rank 0 waits only for those that compute.
+    if (double seconds = waiter.seconds(); myRank == 0 && seconds > noteAfterSeconds) {
+      std::fprintf(stderr, "para: rank 0 has waited %.0f s for rank %lld, which is %s\n", seconds, (long long)peer,
+                   whereIs(block, peer).c_str());
+      noteAfterSeconds *= 4;
+    }
   }
   return Status::success();
 }
@@ -100,7 +110,7 @@ Status SharedWorld::send(int64_t to, const void *data, int64_t bytes) {
   RankBlock &mine = block.rank(myRank);
   const char *at = static_cast<const char *>(data);
   for (int64_t left = bytes; left > 0;) {
-    PARA_TRY(waitFor([&] { return mine.mailFull.load(std::memory_order_acquire) == 0; }));
+    PARA_TRY(waitFor(to, [&] { return mine.mailFull.load(std::memory_order_acquire) == 0; }));
     int64_t chunk = std::min(left, mailboxBytes);
     std::memcpy(mine.mail, at, size_t(chunk));
     mine.mailTo = int32_t(to);
@@ -117,7 +127,7 @@ Status SharedWorld::receive(int64_t from, void *data, int64_t bytes) {
   char *at = static_cast<char *>(data);
   for (int64_t left = bytes; left > 0;) {
     PARA_TRY(waitFor(
-        [&] { return theirs.mailFull.load(std::memory_order_acquire) == 1 && theirs.mailTo == int32_t(myRank); }));
+        from, [&] { return theirs.mailFull.load(std::memory_order_acquire) == 1 && theirs.mailTo == int32_t(myRank); }));
     if (theirs.mailBytes > left)
       return Status::error("control messages of different sizes between ranks " + std::to_string(from) + " and " +
                            std::to_string(myRank));
@@ -133,7 +143,7 @@ Status SharedWorld::barrier() {
   ++generation;
   block.rank(myRank).barrier.store(generation, std::memory_order_release);
   for (int64_t i = 0; i < numRanks; ++i)
-    PARA_TRY(waitFor([&] { return block.rank(i).barrier.load(std::memory_order_acquire) >= generation; }));
+    PARA_TRY(waitFor(i, [&] { return block.rank(i).barrier.load(std::memory_order_acquire) >= generation; }));
   return Status::success();
 }
 

@@ -57,7 +57,7 @@ public:
   void finish() override { watchdog.stop(); }
 
 private:
-  template <typename Done> Status waitFor(Done done);
+  template <typename Done> Status waitFor(int64_t peer, Done done);
   ControlBlock block;
   Watchdog watchdog;
   uint64_t generation = 0;
