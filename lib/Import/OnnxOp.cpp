@@ -91,6 +91,11 @@ std::optional<SmallVector<double>> OnnxOp::getFloats(StringRef name) {
   return SmallVector<double>(attribute->floats().begin(), attribute->floats().end());
 }
 
+std::vector<std::string> OnnxOp::getStrings(StringRef name) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::STRINGS);
+  return attribute ? std::vector<std::string>(attribute->strings().begin(), attribute->strings().end()) : std::vector<std::string>();
+}
+
 ImportValue OnnxOp::getTensor(StringRef name) {
   const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::TENSOR);
   if (!attribute || !attribute->has_t())

@@ -57,6 +57,7 @@ public:
   std::string getString(llvm::StringRef name, llvm::StringRef otherwise);
   std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name);
   std::optional<llvm::SmallVector<double>> getFloats(llvm::StringRef name);
+  std::vector<std::string> getStrings(llvm::StringRef name);
   /// A tensor; large floats are arguments of the function.
   ImportValue getTensor(llvm::StringRef name);
   /// Axes given by an attribute before `since`, by an operand from then on; none if absent.

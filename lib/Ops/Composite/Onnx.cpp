@@ -202,6 +202,9 @@ static void importLoss(OnnxOp &op) {
     op.result(b.logSoftmax(x, 1), 1);
 }
 
+void registerAttentionOnnx(OnnxRegistry &r);
+void registerRecurrentOnnx(OnnxRegistry &r);
+
 void para::registerCompositeOnnx(OnnxRegistry &r) {
   r.add({"Softmax", "LogSoftmax"}, 1, importSoftmax);
   r.add("BatchNormalization", 7, importBatchNormalization);
@@ -211,4 +214,6 @@ void para::registerCompositeOnnx(OnnxRegistry &r) {
   r.add("InstanceNormalization", 6, importInstanceNormalization);
   r.add("GroupNormalization", 18, importGroupNormalization);
   r.add({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, 12, importLoss);
+  registerAttentionOnnx(r);
+  registerRecurrentOnnx(r);
 }

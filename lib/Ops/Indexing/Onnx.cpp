@@ -217,6 +217,8 @@ static void importCumSum(OnnxOp &op) {
   op.result(x);
 }
 
+void registerScatterOnnx(OnnxRegistry &r);
+
 void para::registerIndexingOnnx(OnnxRegistry &r) {
   r.add("Gather", 1, importGather);
   r.add("GatherElements", 11, importGatherElements);
@@ -225,4 +227,5 @@ void para::registerIndexingOnnx(OnnxRegistry &r) {
   r.add({"ArgMax", "ArgMin"}, 1, importArgMax);
   r.add("TopK", 1, importTopK);
   r.add("CumSum", 11, importCumSum);
+  registerScatterOnnx(r);
 }
