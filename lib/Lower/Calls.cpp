@@ -103,22 +103,24 @@ void CallBuilder::eraseDead() {
       op.erase();
 }
 
-/// Follows moves that keep all elements while each value has one user.
-static Value followMoves(Value v, FactsCache &facts) {
+/// Values that hold the same elements in another order or shape, while each has one user, the nearest first.
+static SmallVector<Value> followMoves(Value v, FactsCache &facts) {
+  SmallVector<Value> chain;
   while (v.hasOneUse()) {
     Operation *user = *v.user_begin();
     const OpFacts &f = facts.get(user);
     if (!f.move || f.accesses[0].dynamic || sizeOf(user->getResult(0)) != sizeOf(v) || user->getBlock() != v.getParentBlock())
       break;
     v = user->getResult(0);
+    chain.push_back(v);
   }
-  return v;
+  return chain;
 }
 
 bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
   SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
-  if (Value seen = followMoves(result, facts); seen != result) {
+  for (Value seen : followMoves(result, facts)) {
     View view = viewOf(seen, facts);
     auto strides = stridesSeenFrom(shape, shapeOf(seen), view.strides);
     if (view.base == result && view.offset == 0 && strides) {
