@@ -83,7 +83,8 @@ static void form(func::FuncOp func, FactsCache &facts) {
       local.map(v, body->addArgument(v.getType(), v.getLoc()));
     for (Operation *op : ops) {
       Operation *copy = builder.clone(*op, local);
-      copy->removeAttr("para.phase");
+      // Marks of earlier stages: without them equal bodies are equal.
+      copy->setDiscardableAttrs(builder.getDictionaryAttr({}));
     }
     SmallVector<Value> yielded;
     for (Value v : results)
