@@ -80,7 +80,7 @@ llvm::Expected<llvm::json::Object> para::describeProgram(ModuleOp module, const 
   auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
   auto optimizer = main->getAttrOfType<StringAttr>("para.optimizer");
   return llvm::json::Object{{"mode", options.train ? "train" : "infer"},
-                            {"directory", directory.str()},
+                            {"directory", directory.str().str()},
                             {"precision", precision.empty() ? "f32" : precision},
                             {"batch", batch ? batch.getInt() : 1},
                             {"optimizer", optimizer ? optimizer.getValue() : ""},
