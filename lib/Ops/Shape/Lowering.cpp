@@ -1,6 +1,8 @@
 //===- Lowering.cpp - Elements of ops that change shapes ------------------===//
 #include "Shape/Shape.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -15,9 +17,16 @@ static Value constantElement(ElementEmitter &emitter, TypedAttr value) {
 
 Value ConstantOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate> index) {
   auto values = dyn_cast<DenseElementsAttr>(getValue());
-  if (!values) { // Bytes kept elsewhere (a resource): read once into an attribute.
-    SmallVector<Attribute> elements(getValue().getValues<Attribute>());
-    values = DenseElementsAttr::get(cast<ShapedType>(getType()), elements);
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(getValue())) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    auto type = cast<ShapedType>(getType());
+    bool isSplat = false;
+    if (blob && DenseElementsAttr::isValidRawBuffer(type, blob->getData(), isSplat))
+      values = DenseElementsAttr::getFromRawBuffer(type, blob->getData());
+  }
+  if (!values) {
+    emitOpError("has a value whose bytes are not there");
+    return emitter.constant(getType().getElementType(), 0.0);
   }
   if (values.isSplat())
     return constantElement(emitter, values.getSplatValue<TypedAttr>());
