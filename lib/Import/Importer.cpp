@@ -116,7 +116,7 @@ static std::vector<int> orderNodes(const NodeList &nodes, const std::vector<bool
 }
 
 OnnxImporter::OnnxImporter(const ModelFile &file, const ImportOptions &options, MLIRContext *context)
-    : file(file), model(file.model), graph(file.model.graph()), options(options), context(context), builder(context), b(builder) {
+    : file(file), model(file.model), graph(file.model.graph()), options(options), context(context), builder(context, &made), b(builder) {
 #define PARA_ONNX_FAMILY(Family) register##Family##Onnx(registry);
 #include "para/Import/OnnxFamilies.def"
 #undef PARA_ONNX_FAMILY
@@ -269,12 +269,14 @@ void OnnxImporter::importNodes(const NodeList &nodes, const std::vector<bool> &l
 }
 
 void OnnxImporter::importNode(const onnx::NodeProto &node, OnnxScope &scope) {
-  // Calls of calls could multiply without end.
-  constexpr int64_t mostNodes = 2'000'000;
-  if (++nodesImported > mostNodes) {
-    if (nodesImported == mostNodes + 1)
-      emitError(locate(node, scope)) << "the model has more than " << mostNodes << " nodes after inlining";
+  // Calls of calls multiply, and a node may be unrolled: end before memory does.
+  constexpr int64_t mostNodes = 300'000, mostOps = 3'000'000;
+  if (stopped)
+    return;
+  if (++nodesImported > mostNodes || made.count > mostOps || budget.isSpent()) {
+    emitError(locate(node, scope)) << (budget.isSpent() ? "the model computes too much while compiling" : "the model is too large after inlining");
     ++failures;
+    stopped = true;
     return;
   }
   std::vector<ImportValue> operands;

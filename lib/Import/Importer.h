@@ -86,6 +86,11 @@ private:
   const onnx::GraphProto &graph;
   const ImportOptions &options;
   mlir::MLIRContext *context;
+  struct OpCounter : mlir::OpBuilder::Listener {
+    int64_t count = 0;
+    void notifyOperationInserted(mlir::Operation *, mlir::OpBuilder::InsertPoint) override { ++count; }
+  } made;
+  KnownBudget budget;
   mlir::OpBuilder builder;
   ImportBuilder b;
   OnnxRegistry registry;
@@ -98,6 +103,7 @@ private:
   /// Nodes and other things in error.
   int failures = 0;
   int64_t nodesImported = 0;
+  bool stopped = false;
 
   /// Sizes by input; the batch.
   llvm::StringMap<llvm::SmallVector<int64_t>> inputShapes;

@@ -103,10 +103,19 @@ int64_t KnownTensor::getCompactCount() const {
   return count;
 }
 
+static thread_local KnownBudget *budget = nullptr;
+KnownBudget::KnownBudget() : outer(std::exchange(budget, this)) {}
+KnownBudget::~KnownBudget() { budget = outer; }
+void KnownBudget::spend(int64_t elements) {
+  if (budget)
+    budget->left -= elements;
+}
+
 const std::vector<Scalar> *KnownTensor::data() {
   if (storage->large)
     return nullptr;
   if (storage->compute) {
+    KnownBudget::spend(storage->count);
     storage->data.reserve(storage->count);
     storage->compute(storage->data);
     storage->compute = nullptr;

@@ -30,9 +30,8 @@ private:
   };
   const onnx::GraphProto &graph;
   llvm::StringMap<std::vector<Use>> uses;
-  /// Names that depend on a float input or a float initializer with dimensions, and on how many of the latter.
+  /// Names that depend on a float input; and on which float initializer with dimensions.
   llvm::StringSet<> dependsOnFloatInput;
-  llvm::StringMap<llvm::StringSet<>> none;
   llvm::StringMap<int> sources; // -1: more than one, else the initializer's number
   llvm::StringMap<std::string> kinds; // by initializer name, as the exporter wrote them
   llvm::StringMap<int> initializerNumber;

@@ -32,6 +32,19 @@ Scalar roundTo(mlir::Type element, Scalar value);
 /// Conversion as ONNX Cast does it.
 Scalar convert(mlir::Type from, mlir::Type to, Scalar value);
 
+/// Counts the elements computed while it lives, so that an import can stop before it takes all memory.
+class KnownBudget {
+public:
+  KnownBudget();
+  ~KnownBudget();
+  bool isSpent() const { return left < 0; }
+  static void spend(int64_t elements);
+
+private:
+  int64_t left = 1 << 25;
+  KnownBudget *outer;
+};
+
 struct KnownTensor;
 using Known = std::shared_ptr<KnownTensor>;
 
@@ -70,7 +83,7 @@ struct KnownTensor {
   int64_t getCompactCount() const;
 
   /// The most elements a tensor may have to be computed here.
-  static constexpr int64_t kLimit = 1 << 22;
+  static constexpr int64_t kLimit = 1 << 20;
 
   /// Computes the elements; null where the tensor is too large.
   const std::vector<Scalar> *data();
