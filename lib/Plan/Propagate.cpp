@@ -187,9 +187,10 @@ private:
             split.partial.push_back(axis);
           continue;
         }
+        // An operand in which the op is not linear is finished before it is used, whatever it is now.
         bool alone = true;
         for (auto [other, otherSharding] : llvm::enumerate(operands))
-          alone &= other == index || !otherSharding.isPartial(axis);
+          alone &= other == index || structure.linearity[other] == Linearity::None || !otherSharding.isPartial(axis);
         if (alone && (split.partial.empty() || split.partialOperand == int(index))) {
           split.partial.push_back(axis);
           split.partialOperand = index;
