@@ -1,0 +1,130 @@
+//===- PlannerTest.cpp - Memory, index arithmetic and products by themselves ===//
+#include "Lower/IndexMath.h"
+#include "Lower/Matmul.h"
+#include "Lower/MemoryPlanner.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace para;
+
+static std::vector<LiveRange> rangesOf(const std::vector<PlannedBuffer> &buffers) {
+  std::vector<LiveRange> ranges;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    ranges.push_back({buffers[i].offset, buffers[i].offset + buffers[i].bytes, buffers[i].first, buffers[i].last, static_cast<int>(i)});
+  return ranges;
+}
+
+TEST(Memory, RandomPlansDoNotOverlap) {
+  std::mt19937 engine(1);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<PlannedBuffer> buffers;
+    int64_t sum = 0;
+    for (int i = 0; i < 100; ++i) {
+      int64_t first = engine() % 200;
+      buffers.push_back({static_cast<int64_t>(engine() % 5000 + 1), first, first + static_cast<int64_t>(engine() % 40), -1});
+      sum += alignBytes(buffers.back().bytes);
+    }
+    int64_t bytes = planMemory(buffers);
+    EXPECT_EQ(verifyMemory(rangesOf(buffers), bytes), "");
+    EXPECT_LT(bytes, sum / 2);
+    for (const PlannedBuffer &b : buffers)
+      EXPECT_EQ(b.offset % arenaAlignment, 0);
+  }
+}
+
+TEST(Memory, SharesBytesOverTime) {
+  std::vector<PlannedBuffer> buffers{{1000, 0, 1, -1}, {1000, 2, 3, -1}, {1000, 4, 5, -1}};
+  EXPECT_EQ(planMemory(buffers), 1024);
+}
+
+/// The check is no copy of the planner: it must see each way in which a plan can be wrong.
+TEST(Memory, CheckFindsOverlaps) {
+  EXPECT_NE(verifyMemory({{0, 64, 0, 5, 0}, {32, 96, 5, 9, 1}}, 128), "");
+  EXPECT_EQ(verifyMemory({{0, 64, 0, 4, 0}, {32, 96, 5, 9, 1}}, 128), "");
+  EXPECT_EQ(verifyMemory({{0, 64, 0, 5, 0}, {32, 64, 5, 9, 0}}, 128), "");
+  EXPECT_NE(verifyMemory({{0, 256, 0, 5, 0}, {64, 96, 1, 2, 1}}, 256), "");
+  EXPECT_NE(verifyMemory({{64, 129, 0, 5, 0}}, 128), "");
+}
+
+TEST(IndexMath, QuotientsVanish) {
+  mlir::MLIRContext context;
+  mlir::AffineExpr a = mlir::getAffineDimExpr(0, &context), b = mlir::getAffineDimExpr(1, &context);
+  llvm::SmallVector<int64_t> extents{4, 8};
+  EXPECT_EQ(linearForm((a * 8 + b).floorDiv(8), extents).toExpr(&context), a);
+  EXPECT_EQ(linearForm((a * 8 + b) % 8, extents).toExpr(&context), b);
+  EXPECT_EQ(linearForm((a * 8 + b).floorDiv(16), extents).toExpr(&context), a.floorDiv(2));
+  EXPECT_TRUE(sameFunction((a * 8 + b).floorDiv(3) * 3 + (a * 8 + b) % 3, a * 8 + b, extents));
+  EXPECT_FALSE(sameFunction((a * 8 + b).floorDiv(3) * 3, a * 8 + b, extents));
+}
+
+/// Every simplification is checked against the plain meaning of the expression.
+TEST(IndexMath, SimplifiedExpressionsAgree) {
+  mlir::MLIRContext context;
+  mlir::AffineExpr d[] = {mlir::getAffineDimExpr(0, &context), mlir::getAffineDimExpr(1, &context), mlir::getAffineDimExpr(2, &context)};
+  llvm::SmallVector<int64_t> extents{3, 4, 6};
+  std::function<int64_t(mlir::AffineExpr, llvm::ArrayRef<int64_t>)> value = [&](mlir::AffineExpr e, llvm::ArrayRef<int64_t> at) -> int64_t {
+    if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(e))
+      return at[dim.getPosition()];
+    if (auto c = llvm::dyn_cast<mlir::AffineConstantExpr>(e))
+      return c.getValue();
+    auto binary = llvm::cast<mlir::AffineBinaryOpExpr>(e);
+    int64_t x = value(binary.getLHS(), at), y = value(binary.getRHS(), at);
+    int64_t quotient = e.getKind() == mlir::AffineExprKind::Add || e.getKind() == mlir::AffineExprKind::Mul ? 0 : (x >= 0 ? x / y : -((-x + y - 1) / y));
+    switch (e.getKind()) {
+    case mlir::AffineExprKind::Add:
+      return x + y;
+    case mlir::AffineExprKind::Mul:
+      return x * y;
+    case mlir::AffineExprKind::Mod:
+      return x - y * quotient;
+    default:
+      return quotient;
+    }
+  };
+  std::mt19937 engine(2);
+  for (int round = 0; round < 300; ++round) {
+    mlir::AffineExpr e = d[engine() % 3];
+    for (int step = 0; step < 5; ++step) {
+      int64_t c = engine() % 7 + 1;
+      switch (engine() % 4) {
+      case 0:
+        e = e * c;
+        break;
+      case 1:
+        e = e + d[engine() % 3] * c - 3;
+        break;
+      case 2:
+        e = e.floorDiv(c);
+        break;
+      default:
+        e = e % c;
+      }
+    }
+    LinearForm form = linearForm(e, extents);
+    mlir::AffineExpr simple = form.toExpr(&context), expanded = expandRests(form, extents).toExpr(&context);
+    for (int64_t i = 0; i < 3; ++i)
+      for (int64_t j = 0; j < 4; ++j)
+        for (int64_t k = 0; k < 6; ++k) {
+          ASSERT_EQ(value(simple, {i, j, k}), value(e, {i, j, k}));
+          ASSERT_EQ(value(expanded, {i, j, k}), value(e, {i, j, k}));
+        }
+  }
+}
+
+TEST(Matmul, FoldsContiguousDimensions) {
+  MatmulPlan plan;
+  // a[4, 8, 16] x b[16, 12]: 32 rows.
+  ASSERT_EQ(planMatmul({}, {{4, 128, 0, 96}, {8, 16, 0, 12}}, {{12, 0, 1, 1}}, {{16, 1, 12, 0}}, plan), MatmulObstacle::None);
+  EXPECT_EQ(plan.m, 32);
+  EXPECT_TRUE(plan.batch.empty());
+  // Rows with a gap become a batch.
+  ASSERT_EQ(planMatmul({}, {{4, 256, 0, 96}, {8, 16, 0, 12}}, {{12, 0, 1, 1}}, {{16, 1, 12, 0}}, plan), MatmulObstacle::None);
+  EXPECT_EQ(plan.batch.size(), 1u);
+  // Contracted dimensions with a gap do not fold, and a matrix without a unit stride is in the way.
+  EXPECT_EQ(planMatmul({}, {{4, 64, 0, 12}}, {{12, 0, 1, 1}}, {{4, 16, 24, 0}, {4, 1, 12, 0}}, plan), MatmulObstacle::Contract);
+  EXPECT_EQ(planMatmul({}, {{4, 64, 0, 12}}, {{12, 0, 1, 1}}, {{16, 2, 12, 0}}, plan), MatmulObstacle::Lhs);
+}
