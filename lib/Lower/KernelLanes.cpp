@@ -141,7 +141,15 @@ void KernelLoops::choose() {
   }
   choice.across = bestLoop >= 0 && across < within;
   choice.outerLoop = choice.across ? bestLoop : -1;
-  choice.unroll = ops > 80 ? 1 : ops > 30 ? 2 : 4;
+  if (choice.across && outer > 1) {
+    unsigned lane = bestLoop, fastest = bestLoop + 1 == static_cast<int>(outer) ? outer - 2 : outer - 1;
+    for (const Recorded &pass : recorded)
+      for (const MemoryAccess &access : pass.accesses) {
+        int64_t factor = access.offset.factorOf(lane).value_or(2);
+        choice.chunksFirst |= factor != 0 && factor != 1 && access.offset.factorOf(fastest) == std::optional<int64_t>(1);
+      }
+  }
+  choice.unroll = ops > 80 || choice.chunksFirst ? 1 : ops > 30 ? 2 : 4;
   if (choice.across) {
     int64_t steps = body.outer[bestLoop] / choice.lanes;
     // Parts enough for many threads; whole chunks only.

@@ -91,7 +91,7 @@ void KernelLoops::emit() {
   if (choice.across) {
     int64_t extent = parts[choice.outerLoop];
     parts.erase(parts.begin() + choice.outerLoop);
-    parts.push_back((extent + chunk - 1) / chunk);
+    parts.insert(choice.chunksFirst ? parts.begin() : parts.end(), (extent + chunk - 1) / chunk);
     rest = extent % chunk;
   }
   int64_t extent = productOf(parts);
@@ -108,15 +108,17 @@ void KernelLoops::emit() {
   if (!choice.across) {
     emitRow(emitter, at, nullptr, false);
   } else {
-    Value last = at.pop_back_val();
+    Value last = choice.chunksFirst ? at.front() : at.back();
+    int64_t chunks = choice.chunksFirst ? parts.front() : parts.back();
+    at.erase(choice.chunksFirst ? at.begin() : at.end() - 1);
     Value base = arith::MulIOp::create(b, last, emitter.integer(chunk));
     at.insert(at.begin() + choice.outerLoop, base);
     if (rest == 0) {
       emitRow(emitter, at, base, false);
-    } else if (parts.back() == 1) {
+    } else if (chunks == 1) {
       emitRow(emitter, at, base, true);
     } else {
-      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, last, emitter.integer(parts.back() - 1));
+      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, last, emitter.integer(chunks - 1));
       auto branch = scf::IfOp::create(b, TypeRange{}, isLast, /*withElse=*/true);
       b.setInsertionPointToStart(branch.thenBlock());
       emitRow(emitter, at, base, true);

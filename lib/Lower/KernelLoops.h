@@ -15,6 +15,8 @@ struct LaneChoice {
   int outerLoop = -1;                ///< Across
   llvm::SmallVector<int> innerLoops; ///< Within: by pass, -1 for none
   int64_t lanes = 1, unroll = 1;
+  /// Across: the chunks of lanes are the slowest part of the launch, so that what is gathered is used while it is in cache.
+  bool chunksFirst = false;
 };
 
 class KernelLoops {

@@ -87,9 +87,9 @@ Value KernelEmitter::uniform(Value v) {
     if (!operands.back())
       return nullptr;
   }
-  OperationState state(op->getLoc(), op->getName(), operands, getElementTypeOrSelf(v.getType()), op->getAttrs());
-  Operation *made = b.create(state);
-  made->setPropertiesFromAttribute(op->getPropertiesAsAttribute(), [&] { return op->emitError(); }).succeeded();
+  Operation *made = b.clone(*op);
+  made->setOperands(operands);
+  made->getResult(0).setType(getElementTypeOrSelf(v.getType()));
   return made->getResult(0);
 }
 
