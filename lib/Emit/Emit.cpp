@@ -82,7 +82,7 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
 
   if (single) {
     llvm::LLVMContext context;
-    auto machine = makeHostMachine();
+    auto machine = makeHostMachine(true);
     std::unique_ptr<llvm::Module> program = buildProgram(module, context), kernels = translateModuleToLLVMIR(*parts[0], context);
     if (!machine || !kernels)
       return module.emitError("kernels cannot be translated to LLVM");
@@ -98,8 +98,8 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
 
   auto work = [&](size_t i) {
     llvm::LLVMContext context;
-    auto machine = makeHostMachine();
     bool isKernels = i < parts.size();
+    auto machine = makeHostMachine(isKernels);
     std::unique_ptr<llvm::Module> code = isKernels ? translateModuleToLLVMIR(*parts[i], context) : buildProgram(module, context);
     if (!machine || !code) {
       problems[i] = "kernels cannot be translated to LLVM";

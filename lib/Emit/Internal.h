@@ -22,8 +22,9 @@ mlir::LogicalResult lowerKernels(mlir::ModuleOp kernels);
 /// The segments, the manifest and `para_main_program` as one LLVM module; kernels are declared.
 std::unique_ptr<llvm::Module> buildProgram(mlir::ModuleOp module, llvm::LLVMContext &context);
 
-std::unique_ptr<llvm::TargetMachine> makeHostMachine();
-/// Sets data layout and processor of all functions and optimizes.
+/// For kernels, or for segments, which are quick to compile and not worth more.
+std::unique_ptr<llvm::TargetMachine> makeHostMachine(bool isKernels);
+/// Sets data layout and processor of all functions; optimizes kernels.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isKernels);
 /// Machine code of an optimized module; empty on failure.
 llvm::SmallString<0> generateObject(llvm::Module &module, llvm::TargetMachine &machine);

@@ -14,7 +14,7 @@
 
 using namespace para;
 
-std::unique_ptr<llvm::TargetMachine> para::makeHostMachine() {
+std::unique_ptr<llvm::TargetMachine> para::makeHostMachine(bool isKernels) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -30,7 +30,8 @@ std::unique_ptr<llvm::TargetMachine> para::makeHostMachine() {
     features.AddFeature(feature.first(), feature.second);
   llvm::TargetOptions options;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, llvm::sys::getHostCPUName(), features.getString(), options,
-                                                                          llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+                                                                          llvm::Reloc::PIC_, std::nullopt,
+                                                                          isKernels ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
 }
 
 void para::optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isKernels) {
@@ -44,9 +45,10 @@ void para::optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isK
     function.addFnAttr("prefer-vector-width", "512");
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
+  if (!isKernels) // A straight line of calls: there is nothing to gain.
+    return;
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = false; // Lanes are there already.
-  tuning.LoopUnrolling = isKernels;
   llvm::PassBuilder passes(&machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -57,7 +59,7 @@ void para::optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isK
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, sccs, modules);
-  passes.buildPerModuleDefaultPipeline(isKernels ? llvm::OptimizationLevel::O2 : llvm::OptimizationLevel::O1).run(module, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
 llvm::SmallString<0> para::generateObject(llvm::Module &module, llvm::TargetMachine &machine) {

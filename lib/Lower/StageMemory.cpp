@@ -5,6 +5,9 @@
 
 #include "para/IR/Program.h"
 
+#include <functional>
+#include <set>
+
 using namespace mlir;
 using namespace para;
 
@@ -123,6 +126,7 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   // Coordinates of every member in terms of the output's element: those on the way to the argument must keep the number.
   MLIRContext *ctx = op->getContext();
   bool same = true;
+  std::set<std::pair<void *, std::vector<const void *>>> seen; // value at coordinates
   std::function<void(Value, SmallVector<AffineExpr>, bool, ArrayRef<int64_t>)> follow = [&](Value x, SmallVector<AffineExpr> index, bool dynamic,
                                                                                            ArrayRef<int64_t> loops) {
     if (!same)
@@ -135,7 +139,10 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
       return;
     }
     Operation *member = x.getDefiningOp();
-    if (!member)
+    std::vector<const void *> place{dynamic ? x.getAsOpaquePointer() : nullptr, loops.data()};
+    for (AffineExpr e : index)
+      place.push_back(e.getAsOpaquePointer());
+    if (!member || !seen.insert({x.getAsOpaquePointer(), place}).second)
       return;
     for (const OpAccess &access : facts.get(member).accesses) {
       SmallVector<AffineExpr> next;
