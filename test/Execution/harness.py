@@ -61,6 +61,8 @@ class Run:
 
 def freeze_flags(folder):
     """Flags that make the trained parameters those of the reference."""
+    if not (folder / "train_ref.json").exists():
+        return []
     reference = json.loads((folder / "train_ref.json").read_text())
     frozen = reference.get("frozen") or []
     return ["--freeze", "|".join(frozen)] if frozen else []
