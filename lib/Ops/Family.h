@@ -7,6 +7,7 @@
 #include "para/Interfaces/Derivative.h"
 #include "para/Interfaces/Element.h"
 #include "para/Interfaces/Library.h"
+#include "para/Interfaces/Relayout.h"
 #include "para/Interfaces/Structure.h"
 #include "para/Ops/TensorBuilder.h"
 

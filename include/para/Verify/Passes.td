@@ -10,4 +10,13 @@ def VerifyCommunicationPass : Pass<"para-verify-communication", "::mlir::ModuleO
   }];
 }
 
+def VerifyEquivalencePass : Pass<"para-verify-equivalence", "::mlir::ModuleOp"> {
+  let summary = "Prove that the stages' programs compute what @main computes";
+  let description = [{
+    An abstract interpreter walks the programs of all stages. Every value is (value of @main, how each dimension is cut and what its padding
+    holds, axes over which it is partial and by which reduction, whether it differs by microbatch), every op transforms these by its rule, and
+    every result must be the serial one in its declared sharding. Structures of ops are shared with the partitioner, code is not.
+  }];
+}
+
 #endif

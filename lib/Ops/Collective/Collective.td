@@ -1,12 +1,13 @@
 include "para/IR/ParaOps.td"
 include "para/Interfaces/Library.td"
 include "para/Interfaces/Collective.td"
+include "para/Interfaces/Relayout.td"
 
 // What partitioning adds. Local shapes; an axis is a name of the mesh. All have an effect, so that no pass can drop, merge or
 // reorder them: the members of a communicator must issue the same sequence.
 class Para_CollectiveOp<string mnemonic, list<string> overrides = []> : Para_Op<mnemonic, [
     MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Para_Collective, overrides>,
-    DeclareOpInterfaceMethods<Para_Library>]>;
+    DeclareOpInterfaceMethods<Para_Library>, DeclareOpInterfaceMethods<Para_Relayout>]>;
 
 def Para_AllReduceOp : Para_CollectiveOp<"all_reduce", ["getBucketKey", "buildBucket"]> {
   let summary = "Combines values of the ranks along `axes`; all of them get the result. Several values are one message";
@@ -45,7 +46,7 @@ def Para_RecvOp : Para_CollectiveOp<"recv"> {
   let assemblyFormat = "`from` $peer `tag` $tag attr-dict `:` type($result)";
 }
 
-def Para_ShardSliceOp : Para_Op<"shard_slice", [Pure, DeclareOpInterfaceMethods<Para_Element>]> {
+def Para_ShardSliceOp : Para_Op<"shard_slice", [Pure, DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Relayout>]> {
   let summary = "This rank's shard of `dim` along one axis, padded to the largest shard";
   let description = [{
     `size` is the number of elements of the dimension before the cut that are addressed (its padded local size is the input's), in
@@ -55,7 +56,8 @@ def Para_ShardSliceOp : Para_Op<"shard_slice", [Pure, DeclareOpInterfaceMethods<
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input $dim $axis $unit attr-dict `:` type($input) `->` type($result)";
 }
-def Para_MaskOp : Para_Op<"mask", [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Para_Element>]> {
+def Para_MaskOp : Para_Op<"mask", [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Para_Element>,
+                                  DeclareOpInterfaceMethods<Para_Relayout>]> {
   let summary = "Replaces the padding of a dimension by the identity of a reduction";
   let description = [{ The dimension has `size` elements globally, cut by `axes` in units of `unit`. }];
   let arguments = (ins Para_Tensor:$input, I64Attr:$dim, StrArrayAttr:$axes, I64Attr:$size, I64Attr:$unit, Para_ReductionKindAttr:$kind);
@@ -63,7 +65,7 @@ def Para_MaskOp : Para_Op<"mask", [Pure, SameOperandsAndResultType, DeclareOpInt
   let assemblyFormat = "$kind $input $dim $axes $size $unit attr-dict `:` type($result)";
 }
 def Para_AccumulateOp : Para_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, SameOperandsAndResultType,
-                                            DeclareOpInterfaceMethods<Para_Library>]> {
+                                            DeclareOpInterfaceMethods<Para_Library>, DeclareOpInterfaceMethods<Para_Relayout>]> {
   let summary = "Sum over the microbatches of a value that each of them makes; the result is there once all are done";
   let arguments = (ins Para_Tensor:$input);
   let results = (outs Para_Tensor:$result);

@@ -1,4 +1,5 @@
 include "para/IR/ParaOps.td"
+include "para/Interfaces/Relayout.td"
 
 class Para_ShapeOp<string mnemonic, list<Trait> traits = []> : Para_CoreOp<mnemonic, [
     DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>] # traits> {
@@ -28,7 +29,7 @@ def Para_IotaOp : Para_CoreOp<"iota", [DeclareOpInterfaceMethods<Para_Element>, 
   let assemblyFormat = "$dim attr-dict `:` type($result)";
 }
 
-def Para_ReshapeOp : Para_ShapeOp<"reshape"> {
+def Para_ReshapeOp : Para_ShapeOp<"reshape", [DeclareOpInterfaceMethods<Para_Relayout>]> {
   let summary = "The same elements in row-major order under another shape";
   let arguments = (ins Para_Tensor:$input);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";

@@ -27,6 +27,8 @@ Structure IotaOp::getStructure() {
   return structure;
 }
 
+Relayout ReshapeOp::getRelayout() { return {Relayout::View}; }
+
 // Walks both shapes from the left and pairs up equal products: [6, 4] to [2, 12] has factors 2, 3, 4.
 Structure ReshapeOp::getStructure() {
   Structure structure;

@@ -1,0 +1,3 @@
+#include "para/Interfaces/Relayout.h"
+
+#include "para/Interfaces/Relayout.cpp.inc"

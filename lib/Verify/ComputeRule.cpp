@@ -1,0 +1,299 @@
+//===- ComputeRule.cpp - Ops that compute, on parts of their operands -----===//
+#include "Rules.h"
+
+#include "para/IR/Program.h"
+#include "para/IR/Sharding.h"
+#include "para/Interfaces/Structure.h"
+
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+class ComputeRule {
+public:
+  ComputeRule(Operation *local, Operation *serial, ArrayRef<const LocalValue *> operands, MeshAttr mesh)
+      : local(local), serial(serial), operands(operands), mesh(mesh), structure(cast<StructureOpInterface>(serial).getStructure()),
+        cuts(structure.factors.size()), owners(structure.factors.size(), -1) {
+    structure.linearity.resize(operands.size(), Linearity::None);
+  }
+
+  FailureOr<LocalValues> run() {
+    if (failed(checkAttributes(local, serial)) || failed(checkOperands()) || failed(liftOperands()) || failed(checkDescription()) ||
+        failed(checkFactors()) || failed(passPartials()) || failed(checkPadding()))
+      return failure();
+    LocalValues results;
+    for (unsigned index = 0; index < serial->getNumResults(); ++index) {
+      auto result = getResult(index);
+      if (failed(result))
+        return failure();
+      results.push_back(std::move(*result));
+    }
+    if (failed(checkResultTypes(local, results)) || failed(checkLoops()))
+      return failure();
+    return results;
+  }
+
+private:
+  LogicalResult checkOperands() {
+    if (local->getNumOperands() != serial->getNumOperands() || local->getNumResults() != serial->getNumResults())
+      return local->emitError() << "has another number of operands or results than the serial op";
+    for (auto [index, operand, whole] : llvm::enumerate(operands, serial->getOperands())) {
+      if (operand->serial != whole)
+        return local->emitError() << "operand " << index << " is a part of " << describeSerial(operand->serial) << " where the serial op takes "
+                                  << describeSerial(whole);
+      if (ArrayRef<int64_t>(operand->shape) != cast<RankedTensorType>(whole.getType()).getShape())
+        return local->emitError() << "operand " << index << " is used in another shape than its own";
+    }
+    return success();
+  }
+
+  /// Which cut of which factor the cut of a dimension is.
+  LogicalResult liftOperands() {
+    for (auto [index, operand] : llvm::enumerate(operands))
+      for (auto [dim, factors] : llvm::enumerate(structure.operands[index]))
+        if (failed(lift(index, dim, factors, operand->cuts[dim])))
+          return failure();
+    return success();
+  }
+
+  LogicalResult lift(unsigned index, unsigned dim, const DimFactors &factors, const Cut &cut) {
+    int cutFactor = -1;
+    Cut lifted;
+    if (!cut.levels.empty()) {
+      int64_t before = 1, after = 1;
+      for (int factor : factors)
+        after *= structure.factors[factor].size;
+      for (int factor : factors) {
+        after /= structure.factors[factor].size;
+        if (before == cut.blocks && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
+          cutFactor = factor;
+          for (const Cut::Level &level : cut.levels)
+            lifted.levels.push_back({level.axis, level.piece / after});
+          break;
+        }
+        before *= structure.factors[factor].size;
+      }
+      if (cutFactor < 0)
+        return local->emitError() << "operand " << index << " is " << cut.describe() << " in dimension " << dim << ", which cuts none of the op's loops";
+      if (structure.factors[cutFactor].kind == FactorKind::Whole)
+        return needsWhole(index, cut);
+    }
+    for (int factor : factors) {
+      const Cut &own = factor == cutFactor ? lifted : Cut();
+      if (owners[factor] < 0) {
+        owners[factor] = index;
+        cuts[factor] = own;
+      } else if (cuts[factor] != own) {
+        if (own.levels.empty())
+          return needsWhole(owners[factor], cuts[factor]);
+        if (cuts[factor].levels.empty())
+          return needsWhole(index, own);
+        return local->emitError() << "operand " << owners[factor] << " is " << cuts[factor].describe() << " where operand " << index << " is "
+                                  << own.describe();
+      }
+    }
+    return success();
+  }
+
+  LogicalResult needsWhole(int index, const Cut &cut) {
+    SmallVector<StringAttr> axes = llvm::map_to_vector(cut.levels, [](const Cut::Level &level) { return level.axis; });
+    return local->emitError() << "operand " << index << " is cut over " << describeAxes(axes) << " where the op needs all of it";
+  }
+
+  /// An op that speaks of global coordinates says how the factor that it counts along is cut.
+  LogicalResult checkDescription() {
+    auto axes = local->getAttrOfType<ArrayAttr>("axes");
+    if (!axes && !serial->hasAttr("axes"))
+      return success();
+    int described = findDescribedFactor();
+    Cut said;
+    if (axes && !axes.empty()) {
+      auto size = local->getAttrOfType<IntegerAttr>("size"), unit = local->getAttrOfType<IntegerAttr>("unit");
+      auto names = llvm::map_to_vector(axes, [](Attribute axis) { return cast<StringAttr>(axis).getValue(); });
+      std::optional<Cut> read;
+      if (described >= 0 && size && unit && size.getInt() == structure.factors[described].size)
+        read = Cut::read(size.getInt(), names, unit.getInt(), 1, mesh);
+      if (!read)
+        return local->emitError() << "describes a shard of something else than its loop";
+      said = *read;
+    }
+    if (described < 0)
+      return success();
+    if (owners[described] < 0) {
+      cuts[described] = said;
+      owners[described] = int(operands.size());
+      return success();
+    }
+    if (cuts[described] != said)
+      return local->emitError() << "says that its shard is " << said.describe() << " where it is " << cuts[described].describe();
+    return success();
+  }
+
+  /// The op itself knows which of its factors it would describe: each is told to it in turn.
+  int findDescribedFactor() {
+    Operation *probe = serial->clone();
+    Builder builder(local->getContext());
+    ArrayAttr mark = builder.getStrArrayAttr({"?"});
+    int found = -1;
+    for (unsigned factor = 0; factor < structure.factors.size() && found < 0; ++factor) {
+      cast<StructureOpInterface>(serial).describeShard(probe, factor, mark, 1, 1);
+      if (probe->getAttr("axes") == mark)
+        found = factor;
+    }
+    probe->destroy();
+    return found;
+  }
+
+  /// An axis is used once: the coordinate of a rank picks one range of one loop.
+  LogicalResult checkFactors() {
+    llvm::SmallSet<StringRef, 4> used;
+    for (const Cut &cut : cuts)
+      for (const Cut::Level &level : cut.levels)
+        if (!used.insert(level.axis.getValue()).second)
+          return local->emitError() << "the axis " << level.axis.getValue() << " cuts two loops of the op at once";
+    for (const LocalValue *operand : operands)
+      for (StringAttr axis : operand->partial)
+        if (used.contains(axis.getValue()))
+          return local->emitError() << "one operand is an unfinished " << stringifyReductionKind(operand->reduction) << " over " << axis.getValue()
+                                    << ", which cuts another";
+    return success();
+  }
+
+  /// Parts of a sum pass through an op that is linear in what is unfinished.
+  LogicalResult passPartials() {
+    llvm::SmallSetVector<StringAttr, 2> axes;
+    for (const LocalValue *operand : operands)
+      axes.insert(operand->partial.begin(), operand->partial.end());
+    for (StringAttr axis : axes) {
+      SmallVector<unsigned> unfinished, joint;
+      for (unsigned index = 0; index < operands.size(); ++index) {
+        if (structure.linearity[index] == Linearity::Joint)
+          joint.push_back(index);
+        if (!operands[index]->isPartial(axis.getValue()))
+          continue;
+        if (operands[index]->reduction != ReductionKind::Sum || structure.linearity[index] == Linearity::None)
+          return local->emitError() << "operand " << index << " is an unfinished " << stringifyReductionKind(operands[index]->reduction) << " over "
+                                    << axis.getValue() << " where the op needs the whole";
+        unfinished.push_back(index);
+      }
+      bool alone = unfinished.size() == 1 && structure.linearity[unfinished[0]] == Linearity::Alone;
+      if (!alone && unfinished != joint)
+        return local->emitError() << "operand " << unfinished[0] << " is an unfinished sum over " << axis.getValue()
+                                  << (unfinished.size() == 1 ? " and the others are whole" : " together with a factor of it");
+      partial.push_back(axis);
+    }
+    return success();
+  }
+
+  LogicalResult checkPadding() {
+    for (auto [index, operand] : llvm::enumerate(operands))
+      for (auto [dim, factors] : llvm::enumerate(structure.operands[index]))
+        for (int factor : factors) {
+          const Factor &loop = structure.factors[factor];
+          if (loop.kind != FactorKind::Reduction || !loop.readsPadding || !cuts[factor].isPadded(loop.size, mesh))
+            continue;
+          if (operand->filled[dim] != loop.reduction)
+            return local->emitError() << "operand " << index << " has padding in dimension " << dim << " that takes part in a "
+                                      << stringifyReductionKind(loop.reduction);
+        }
+    return success();
+  }
+
+  FailureOr<LocalValue> getResult(unsigned index) {
+    LocalValue result = LocalValue::whole(serial->getResult(index), getPhase(local));
+    for (auto [dim, factors] : llvm::enumerate(structure.results[index])) {
+      int64_t before = 1, after = 1;
+      for (int factor : factors)
+        after *= structure.factors[factor].size;
+      for (int factor : factors) {
+        after /= structure.factors[factor].size;
+        if (!cuts[factor].levels.empty()) {
+          if (!result.cuts[dim].levels.empty())
+            return local->emitError() << "two loops of dimension " << dim << " of result " << index << " are cut";
+          result.cuts[dim].blocks = before;
+          for (const Cut::Level &level : cuts[factor].levels)
+            result.cuts[dim].levels.push_back({level.axis, level.piece * after});
+        }
+        before *= structure.factors[factor].size;
+      }
+    }
+    for (StringAttr axis : partial)
+      result.addPartial(axis);
+    bool local = false;
+    for (auto [factor, cut] : llvm::zip(structure.factors, cuts)) {
+      if (factor.kind != FactorKind::Reduction)
+        continue;
+      for (const Cut::Level &level : cut.levels) {
+        if (isLocal(level.axis)) {
+          local = true;
+          continue;
+        }
+        if (!result.partial.empty() && result.reduction != factor.reduction)
+          return this->local->emitError() << "leaves a " << stringifyReductionKind(result.reduction) << " and a "
+                                          << stringifyReductionKind(factor.reduction) << " unfinished at once";
+        result.reduction = factor.reduction;
+        result.addPartial(level.axis);
+      }
+    }
+    // What differs from microbatch to microbatch goes with the rows of its microbatch, or with its terms of a sum.
+    local |= llvm::any_of(operands, [](const LocalValue *operand) { return operand->varies; });
+    result.varies = local && !result.isCut(kMicrobatch) && !result.isPartial(kMicrobatch);
+    return result;
+  }
+
+  /// Whether @main itself says that a reduction is of each microbatch alone.
+  bool isLocal(StringAttr axis) {
+    auto axes = serial->getAttrOfType<ArrayAttr>("para.local");
+    return axes && axis.getValue() == kMicrobatch && llvm::is_contained(axes, Attribute(axis));
+  }
+
+  /// The local op has the same loops, each as long as its piece: attributes that speak of sizes must have followed.
+  LogicalResult checkLoops() {
+    Structure own = cast<StructureOpInterface>(local).getStructure();
+    SmallVector<int> names(structure.factors.size(), -1);
+    auto matches = [&](const ValueFactors &whole, const ValueFactors &part) {
+      for (auto [wholeDim, partDim] : llvm::zip_equal(whole, part)) {
+        auto kept = llvm::make_filter_range(wholeDim, [&](int factor) { return localSize(factor) != 1; });
+        auto it = partDim.begin();
+        for (int factor : kept) {
+          if (it == partDim.end())
+            return false;
+          int other = *it++;
+          if (names[factor] < 0)
+            names[factor] = other;
+          const Factor &a = structure.factors[factor], &b = own.factors[other];
+          if (names[factor] != other || localSize(factor) != b.size || a.kind != b.kind || a.reduction != b.reduction)
+            return false;
+        }
+        if (it != partDim.end())
+          return false;
+      }
+      return true;
+    };
+    for (auto [whole, part] : llvm::zip_equal(structure.operands, own.operands))
+      if (!matches(whole, part))
+        return local->emitError("has other loops on its parts than the serial op");
+    for (auto [whole, part] : llvm::zip_equal(structure.results, own.results))
+      if (!matches(whole, part))
+        return local->emitError("has other loops on its parts than the serial op");
+    return success();
+  }
+  int64_t localSize(int factor) { return cuts[factor].getLocalSize(structure.factors[factor].size); }
+
+  Operation *local, *serial;
+  ArrayRef<const LocalValue *> operands;
+  MeshAttr mesh;
+  Structure structure;
+  std::vector<Cut> cuts;   ///< of each factor
+  SmallVector<int> owners; ///< the operand that told it
+  SmallVector<StringAttr> partial;
+};
+} // namespace
+
+FailureOr<LocalValues> para::applyCompute(Operation *local, Operation *serial, ArrayRef<const LocalValue *> operands, MeshAttr mesh) {
+  if (local->getName() != serial->getName() || !isa<StructureOpInterface>(serial))
+    return local->emitError() << "is said to be a part of a " << serial->getName();
+  return ComputeRule(local, serial, operands, mesh).run();
+}

@@ -1,0 +1,36 @@
+//===- Rules.h - How ops change what local values are ---------------------===//
+//
+// One rule for ops that compute (all from the serial op's structure) and one for each kind of relayout. A rule answers with the results'
+// abstract values or reports, at the op, the first thing that does not hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LIB_VERIFY_RULES_H
+#define PARA_LIB_VERIFY_RULES_H
+
+#include "LocalValue.h"
+
+#include "para/Interfaces/Relayout.h"
+
+namespace para {
+
+using LocalValues = llvm::SmallVector<LocalValue>;
+
+/// `local` does on a rank's parts what `serial` of @main does on whole values.
+mlir::FailureOr<LocalValues> applyCompute(mlir::Operation *local, mlir::Operation *serial, llvm::ArrayRef<const LocalValue *> operands, MeshAttr mesh);
+
+/// Everything but sends and receives.
+mlir::FailureOr<LocalValues> applyRelayout(mlir::Operation *op, const Relayout &relayout, llvm::ArrayRef<const LocalValue *> operands, MeshAttr mesh);
+
+/// Reports where the attributes of `local` are not those of `serial` on these cuts: equal, but for offsets, which count in the local
+/// size of a block, and for what tells where a shard begins, which is checked elsewhere.
+mlir::LogicalResult checkAttributes(mlir::Operation *local, mlir::Operation *serial);
+
+/// Reports where a result does not have the local type that its abstract value asks for.
+mlir::LogicalResult checkResultTypes(mlir::Operation *op, llvm::ArrayRef<LocalValue> results);
+
+/// Whether ops of the phase run once a step and not once a microbatch.
+inline bool runsOnce(Phase phase) { return phase == Phase::Setup || phase == Phase::Update; }
+
+} // namespace para
+
+#endif
