@@ -1,0 +1,125 @@
+//===- PlanTest.cpp - Plans as data, recipes and machines -----------------===//
+#include "para/Plan/Machine.h"
+#include "para/Plan/Recipes.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace para;
+
+namespace {
+std::string text(const Plan &plan) { return llvm::formatv("{0}", llvm::json::Value(plan.toJson())).str(); }
+PlanRequest request(int64_t ranks, int64_t batch = 16) {
+  PlanRequest request;
+  request.ranks = ranks;
+  request.batch = batch;
+  return request;
+}
+std::string refusal(llvm::StringRef json) { return llvm::toString(Plan::fromJson(llvm::cantFail(llvm::json::parse(json))).takeError()); }
+} // namespace
+
+// A plan that is written and read is the same plan.
+TEST(Plan, JsonRoundTrip) {
+  Plan plan;
+  plan.recipe = "by hand";
+  plan.data = 2;
+  plan.tensor = 3;
+  plan.pipeline = 4;
+  plan.zero = 2;
+  plan.microbatches = 8;
+  plan.schedule = "gpipe";
+  plan.buckets = false;
+  plan.stages = {{"/layer.0/MatMul", 0}, {"/layer.1/MatMul", 3}};
+  Plan read = llvm::cantFail(Plan::fromJson(llvm::json::Value(plan.toJson())));
+  EXPECT_EQ(text(read), text(plan));
+  EXPECT_EQ(read.getNumRanks(), 24);
+  EXPECT_EQ(read.zero, 2);
+  EXPECT_EQ(read.microbatches, 8);
+  EXPECT_EQ(read.schedule, "gpipe");
+  EXPECT_EQ(read.buckets, false);
+  EXPECT_EQ(read.stages, plan.stages);
+  for (llvm::StringRef name : getRecipeNames()) {
+    Plan made = llvm::cantFail(makeRecipe(name, request(4)));
+    EXPECT_EQ(text(llvm::cantFail(Plan::fromJson(llvm::json::Value(made.toJson())))), text(made)) << name.str();
+  }
+}
+
+// Files that are no plans are refused with what is wrong.
+TEST(Plan, BadFilesAreRefused) {
+  EXPECT_NE(refusal("[]").find("JSON object"), std::string::npos);
+  EXPECT_NE(refusal("{}").find("version 1"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "zero": 4})").find("'zero'"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "mesh": {"data": 0}})").find("'data'"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "microbatches": "x"})").find("'microbatches'"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "stages": {"/node": "x"}})").find("'/node'"), std::string::npos);
+}
+
+// A recipe gives all ranks to its axis.
+TEST(Recipes, GiveRanksToOneAxis) {
+  for (auto [name, axis, zero] : {std::tuple("ddp", &Plan::data, 0), {"zero1", &Plan::data, 1}, {"zero2", &Plan::data, 2}, {"zero3", &Plan::data, 3},
+                                  {"tensor", &Plan::tensor, 0}, {"pipeline", &Plan::pipeline, 0}, {"model-parallel", &Plan::pipeline, 0}}) {
+    Plan plan = llvm::cantFail(makeRecipe(name, request(4)));
+    EXPECT_EQ(plan.*axis, 4) << name;
+    EXPECT_EQ(plan.getNumRanks(), 4) << name;
+    EXPECT_EQ(plan.zero, zero) << name;
+  }
+  EXPECT_NE(llvm::toString(makeRecipe("dpp", request(4)).takeError()).find("ddp"), std::string::npos);
+}
+
+// A pipeline gets microbatches enough to fill it, of equal size; naive model parallelism has one; what is given is kept.
+TEST(Recipes, Microbatches) {
+  Plan plan = llvm::cantFail(makeRecipe("pipeline", request(4, 24)));
+  EXPECT_GE(plan.microbatches, 4);
+  EXPECT_EQ(24 % plan.microbatches, 0);
+  EXPECT_EQ(llvm::cantFail(makeRecipe("model-parallel", request(4, 24))).microbatches, 1);
+  PlanRequest inseparable = request(4, 24);
+  inseparable.separable = false;
+  EXPECT_EQ(llvm::cantFail(makeRecipe("pipeline", inseparable)).microbatches, 1);
+  inseparable.microbatches = 3;
+  EXPECT_EQ(llvm::cantFail(makeRecipe("pipeline", inseparable)).microbatches, 3);
+}
+
+// A mesh by hand must have as many ranks as are asked for, and axes that exist.
+TEST(Recipes, MeshByHand) {
+  PlanRequest by = request(8);
+  by.mesh = {{"data", 2}, {"tensor", 2}, {"pipeline", 2}};
+  EXPECT_EQ(llvm::cantFail(makeMeshPlan(by)).getNumRanks(), 8);
+  by.ranks = 4;
+  EXPECT_NE(llvm::toString(makeMeshPlan(by).takeError()).find("8 ranks"), std::string::npos);
+  by.mesh = {{"dta", 4}};
+  EXPECT_NE(llvm::toString(makeMeshPlan(by).takeError()).find("'dta'"), std::string::npos);
+}
+
+// All candidates use all ranks, are different, and hold what the request fixes.
+TEST(Recipes, Candidates) {
+  for (int64_t ranks : {1, 2, 4, 6, 8}) {
+    auto plans = getCandidates(request(ranks));
+    std::set<std::string> seen;
+    for (const Plan &plan : plans) {
+      EXPECT_EQ(plan.getNumRanks(), ranks);
+      EXPECT_TRUE(seen.insert(text(plan)).second) << text(plan);
+    }
+    EXPECT_GE(int64_t(plans.size()), ranks);
+  }
+  PlanRequest fixed = request(8);
+  fixed.mesh = {{"tensor", 2}};
+  fixed.zero = 1;
+  for (const Plan &plan : getCandidates(fixed)) {
+    EXPECT_EQ(plan.tensor, 2);
+    EXPECT_EQ(plan.zero, plan.data > 1 ? 1 : 0);
+  }
+  EXPECT_FALSE(getCandidates(fixed).empty());
+}
+
+// A preset has the ranks that its count says; an unknown one is answered with those that exist; JSON is read as written.
+TEST(Machine, Presets) {
+  Machine machine = llvm::cantFail(Machine::get("a100-80:2x4"));
+  EXPECT_EQ(machine.getNumRanks(), 8);
+  EXPECT_GT(machine.memoryBytes, 70e9);
+  EXPECT_NE(llvm::toString(Machine::get("z100:2").takeError()).find("a100-80"), std::string::npos);
+  Machine read = llvm::cantFail(Machine::fromJson(llvm::json::Value(machine.toJson())));
+  EXPECT_EQ(llvm::formatv("{0}", llvm::json::Value(read.toJson())).str(), llvm::formatv("{0}", llvm::json::Value(machine.toJson())).str());
+}
