@@ -233,7 +233,8 @@ bool StageMemory::shareInput(Operation *op, Value result) {
     if (taken || (!collective && !writesInPlace(op, v, number)))
       continue;
     buffer.last = std::max(buffer.last, lastUse(result));
-    places[result] = it->second;
+    Where shared = it->second; // a new entry may move the map's storage
+    places[result] = shared;
     return true;
   }
   return false;

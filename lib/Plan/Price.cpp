@@ -58,7 +58,8 @@ private:
       double start = inside ? machine.linkSeconds : machine.networkSeconds;
       double rate = inside ? machine.linkBytesPerSecond : machine.networkBytesPerSecond;
       segment.communication += start * double(pointToPoint ? 1 : n - 1) + bytes / rate;
-      if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && op->getNumResults() == 1)
+      bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward; // elsewhere stages talk to and fro
+      if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && ordered && op->getNumResults() == 1)
         segment.receivesFrom.push_back(peer.getInt());
       return;
     }

@@ -52,7 +52,9 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
         return;
       phases.insert(getPhase(op));
       auto peer = op->getAttrOfType<IntegerAttr>("peer");
-      if (peer && op->getNumResults() == 1 && isa<CollectiveOpInterface>(op))
+      // Outside of the microbatches stages talk to and fro; that they do not wait in a circle is shown op by op by the proofs.
+      bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward;
+      if (peer && ordered && op->getNumResults() == 1 && isa<CollectiveOpInterface>(op))
         transfers.push_back({peer.getInt(), stage, getPhase(op)});
     });
     std::vector<Action> all;
