@@ -1,0 +1,32 @@
+// What an op may not be is refused with the reason.
+// RUN: para-opt %s --split-input-file --verify-diagnostics
+
+func.func @dim(%t: tensor<7x3xf32>, %i: tensor<2xi64>) {
+  // expected-error @+1 {{'para.gather' op dimension 2 does not exist in the table}}
+  %0 = para.gather %t, %i 2 : tensor<7x3xf32>, tensor<2xi64> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @result(%t: tensor<7x3xf32>, %i: tensor<2xi64>) {
+  // expected-error @+1 {{'para.gather' op result must be 'tensor<2x3xf32>'}}
+  %0 = para.gather %t, %i 0 : tensor<7x3xf32>, tensor<2xi64> -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @updates(%i: tensor<2xi64>, %u: tensor<3x3xf32>) {
+  // expected-error @+1 {{'para.scatter_add' op needs updates [indices..., width...] and a result [rows, width...]}}
+  %0 = para.scatter_add %i, %u : tensor<2xi64>, tensor<3x3xf32> -> tensor<7x3xf32>
+  return
+}
+
+// -----
+
+func.func @width(%i: tensor<2xi64>, %u: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.scatter_add' op needs updates [indices..., width...] and a result [rows, width...]}}
+  %0 = para.scatter_add %i, %u : tensor<2xi64>, tensor<2x3xf32> -> tensor<7x4xf32>
+  return
+}
