@@ -9,6 +9,7 @@ from lit.llvm import llvm_config
 config.name = "para"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.para_build_root, "test")
 

@@ -1,0 +1,27 @@
+// Schedules that do not exist, stages that are missing and orders in which a stage waits for ever are refused.
+// RUN: para-opt %s --split-input-file --verify-diagnostics --para-schedule-microbatches=schedule=gpipe
+// RUN: not para-opt %S/Inputs/one-stage.mlir --para-schedule-microbatches=schedule=fast 2>&1 | FileCheck %s
+// CHECK: error: no pipeline schedule is called 'fast'; there are gpipe, 1f1b
+
+// expected-error @+1 {{has no @stage1: para-split-stages comes first}}
+module attributes {para.mesh = #para.mesh<["pipeline"], [2]>} {
+  func.func @stage0() {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{the schedule 'gpipe' is refused: forward of microbatch 0 on stage 0 waits for ever for what it receives}}
+module attributes {para.mesh = #para.mesh<["pipeline"], [2]>} {
+  func.func @stage0() {
+    %0 = para.recv from 1 tag 0 {para.phase = #para<phase forward>, para.stage = 0 : i64} : tensor<2xf32>
+    para.send %0 to 1 tag 1 {para.phase = #para<phase forward>, para.stage = 0 : i64} : tensor<2xf32>
+    return
+  }
+  func.func @stage1() {
+    %0 = para.recv from 0 tag 1 {para.phase = #para<phase forward>, para.stage = 1 : i64} : tensor<2xf32>
+    para.send %0 to 0 tag 0 {para.phase = #para<phase forward>, para.stage = 1 : i64} : tensor<2xf32>
+    return
+  }
+}
