@@ -116,16 +116,6 @@ private:
     ir.SetInsertPoint(next);
   }
 
-  /// Runs `make` only where `condition` holds.
-  void when(llvm::Value *condition, llvm::function_ref<void()> make) {
-    auto *then = llvm::BasicBlock::Create(out->getContext(), "", function), *after = llvm::BasicBlock::Create(out->getContext(), "", function);
-    ir.CreateCondBr(condition, then, after);
-    ir.SetInsertPoint(then);
-    make();
-    ir.CreateBr(after);
-    ir.SetInsertPoint(after);
-  }
-
   llvm::Function *buildSegment(rt::SegmentOp segment) {
     auto *type = llvm::FunctionType::get(i32, {ptr, i64, i64}, false);
     function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, segment.getSymName(), *out);
@@ -191,9 +181,10 @@ private:
       call(isa<rt::SendOp>(op) ? "para_send" : "para_recv",
            {context, stream, small(get(op, "axis")), integer(get(op, "peer")), tag, buffers[0], integer(get(op, "bytes")), name});
     } else if (isa<rt::WaitOp>(op)) {
-      int64_t back = get(op, "back"), base = get(op, "tag") * microbatches;
-      llvm::Value *condition = back ? ir.CreateICmpSGE(microbatch, integer(back)) : ir.CreateICmpEQ(microbatch, integer(microbatches - 1));
-      when(condition, [&] { call("para_wait", {context, stream, ir.CreateAdd(integer(base - back), microbatch), name}); });
+      llvm::Value *before = microbatch, *first = ir.CreateICmpEQ(microbatch, integer(0));
+      if (get(op, "back")) // the microbatch before; the first of a step waits for the last of the step before
+        before = ir.CreateSelect(first, integer(microbatches - 1), ir.CreateSub(microbatch, integer(1)));
+      call("para_wait", {context, stream, ir.CreateAdd(integer(get(op, "tag") * microbatches), before), name});
     } else if (isa<rt::EventRecordOp>(op)) {
       call("para_event_record", {context, stream, small(get(op, "event"))});
     } else if (isa<rt::EventWaitOp>(op)) {

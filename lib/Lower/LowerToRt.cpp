@@ -68,10 +68,11 @@ private:
       if (getPhase(&op) == phase)
         ops.push_back(&op);
     perMicrobatch = phase != Phase::Setup && phase != Phase::Update;
-    for (Operation *op : ops) // The last microbatch's message must be gone before its buffer is written again.
+    // The message before must be gone when its buffer is written again: of the last microbatch, or of the last step. Waiting any
+    // earlier could close a circle: under 1F1B a stage may run backward passes before its message is taken.
+    for (Operation *op : ops)
       if (auto call = dyn_cast<rt::CallOp>(op); call && call.getCallee() == "send")
-        make(op->getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", 1)});
-    SmallVector<rt::CallOp> sends;
+        make(op->getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", perMicrobatch ? 1 : 0)});
     pending.clear();
     issued.clear();
     for (Operation *op : ops)
@@ -86,8 +87,6 @@ private:
         launch(fused);
       else
         call(cast<rt::CallOp>(op));
-      if (auto message = dyn_cast<rt::CallOp>(op); message && message.getCallee() == "send")
-        sends.push_back(message);
     }
     for (auto &[event, loc] : pendingEvents())
       make(loc, "event_wait", {}, 0, number("event", event));
@@ -98,8 +97,6 @@ private:
       if (at == phase || (isLast && !llvm::is_contained(phases, at)))
         make(func.getLoc(), "copy", {copy[1], copy[2]}, 0, b.getNamedAttr("bytes", copy[3]));
     }
-    for (rt::CallOp send : sends)
-      make(send.getLoc(), "wait", {}, 1, {number("tag", tagOf(send)), number("back", 0)});
     for (auto &[communicator, count] : counts)
       sequenceBase[communicator] += count * (perMicrobatch ? microbatches : 1);
   }

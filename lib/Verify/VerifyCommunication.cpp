@@ -93,6 +93,7 @@ private:
     struct Event {
       const Message *message;
       int64_t microbatch;
+      bool frees; ///< waits until the message of the microbatch before has been taken, whose buffer is written again
     };
     std::vector<std::vector<Event>> events(stages);
     for (int64_t stage = 0; stage < stages; ++stage)
@@ -100,8 +101,11 @@ private:
         Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
         int64_t microbatch = cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt();
         for (const Message &message : messages[stage])
+          if (message.phase == phase && message.sends && microbatch > 0)
+            events[stage].push_back({&message, microbatch - 1, true});
+        for (const Message &message : messages[stage])
           if (message.phase == phase)
-            events[stage].push_back({&message, microbatch});
+            events[stage].push_back({&message, microbatch, false});
       }
     std::multiset<std::tuple<int64_t, int64_t, int64_t, int64_t>> underWay; // from, to, tag, microbatch
     std::vector<size_t> next(stages, 0);
@@ -109,8 +113,11 @@ private:
       moved = false;
       for (int64_t stage = 0; stage < stages; ++stage)
         while (next[stage] < events[stage].size()) {
-          auto [message, microbatch] = events[stage][next[stage]];
-          if (message->sends) {
+          auto [message, microbatch, frees] = events[stage][next[stage]];
+          if (frees) {
+            if (underWay.count({stage, message->peer, message->tag, microbatch}))
+              break;
+          } else if (message->sends) {
             underWay.insert({stage, message->peer, message->tag, microbatch});
           } else {
             auto it = underWay.find({message->peer, stage, message->tag, microbatch});
@@ -124,7 +131,7 @@ private:
     }
     for (int64_t stage = 0; stage < stages; ++stage)
       if (next[stage] < events[stage].size()) {
-        auto [message, microbatch] = events[stage][next[stage]];
+        auto [message, microbatch, frees] = events[stage][next[stage]];
         return message->op->emitOpError() << "of microbatch " << microbatch << " on stage " << stage << " waits for ever for stage " << message->peer;
       }
     if (!underWay.empty())
