@@ -221,25 +221,23 @@ private:
     }
     for (StringAttr axis : partial)
       result.addPartial(axis);
-    bool local = false;
+    bool varies = false;
     for (auto [factor, cut] : llvm::zip(structure.factors, cuts)) {
       if (factor.kind != FactorKind::Reduction)
         continue;
       for (const Cut::Level &level : cut.levels) {
         if (isLocal(level.axis)) {
-          local = true;
+          varies = true;
           continue;
         }
-        if (!result.partial.empty() && result.reduction != factor.reduction)
-          return this->local->emitError() << "leaves a " << stringifyReductionKind(result.reduction) << " and a "
-                                          << stringifyReductionKind(factor.reduction) << " unfinished at once";
+        assert((result.partial.empty() || result.reduction == factor.reduction) && "an op that is linear sums, and has one reduction");
         result.reduction = factor.reduction;
         result.addPartial(level.axis);
       }
     }
     // What differs from microbatch to microbatch goes with the rows of its microbatch, or with its terms of a sum.
-    local |= llvm::any_of(operands, [](const LocalValue *operand) { return operand->varies; });
-    result.varies = local && !result.isCut(kMicrobatch) && !result.isPartial(kMicrobatch);
+    varies |= llvm::any_of(operands, [](const LocalValue *operand) { return operand->varies; });
+    result.varies = varies && !result.isCut(kMicrobatch) && !result.isPartial(kMicrobatch);
     return result;
   }
 

@@ -11,6 +11,8 @@
 
 #include "para/Interfaces/Relayout.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 namespace para {
 
 using LocalValues = llvm::SmallVector<LocalValue>;
@@ -27,6 +29,9 @@ mlir::LogicalResult checkAttributes(mlir::Operation *local, mlir::Operation *ser
 
 /// Reports where a result does not have the local type that its abstract value asks for.
 mlir::LogicalResult checkResultTypes(mlir::Operation *op, llvm::ArrayRef<LocalValue> results);
+
+/// Reports where the actions of a stage's schedule are not the whole step in an order that data can follow.
+mlir::LogicalResult checkSchedule(mlir::func::FuncOp function, MeshAttr mesh);
 
 /// Whether ops of the phase run once a step and not once a microbatch.
 inline bool runsOnce(Phase phase) { return phase == Phase::Setup || phase == Phase::Update; }

@@ -35,7 +35,7 @@ public:
       if (!function || function.isExternal() || !function.getBody().hasOneBlock())
         return module.emitError() << "has no program of stage " << stage;
       stages.push_back({function, function.getBody().front().begin()});
-      if (failed(addArguments(stage, function)))
+      if (failed(checkSchedule(function, mesh)) || failed(addArguments(stage, function)))
         return failure();
     }
     if (failed(walk()))
@@ -74,6 +74,8 @@ private:
         return emitError(argument.getLoc()) << "argument '" << name << "' of stage " << stage << " is none of the serial program";
       if (kind != "input" && kind != "hyper" && !owned.try_emplace(name, stage).second)
         return emitError(argument.getLoc()) << "argument '" << name << "' is kept on two stages, of which only one would be updated";
+      if (failed(checkFacts(argument.getLoc(), name, main.getArgAttrDict(number), function.getArgAttrDict(index), main.getArgument(number).getType())))
+        return failure();
       LocalValue value = LocalValue::whole(main.getArgument(number), Phase::Prepare);
       auto type = cast<RankedTensorType>(value.serial.getType());
       auto cuts = readSharding(argument.getLoc(), function.getArgAttrOfType<ShardingAttr>(index, "para.sharding"), type);
@@ -86,20 +88,36 @@ private:
       if (argument.getType() != RankedTensorType::get(value.getLocalShape(), type.getElementType()))
         return emitError(argument.getLoc()) << "argument '" << name << "' of stage " << stage << " has type " << argument.getType()
                                             << ", which does not follow from its sharding";
-      value.varies = mesh.getSize(kMicrobatch) > 1 && isCarried(function, name);
+      auto phase = getCarryingPhase(function, name);
+      if (phase && mesh.getSize(kMicrobatch) > 1) {
+        value.varies = true;
+        carried[argument] = *phase;
+      }
       values[argument] = std::move(value);
     }
     return success();
   }
 
-  /// Whether an argument is overwritten by each microbatch.
-  bool isCarried(func::FuncOp function, StringRef name) {
+  /// What @main says of an argument or result is said on its stage too: where its bytes are, what it overwrites.
+  LogicalResult checkFacts(Location loc, StringRef name, DictionaryAttr whole, DictionaryAttr part, Type type) {
+    for (NamedAttribute fact : whole ? whole.getValue() : ArrayRef<NamedAttribute>())
+      if (fact.getName() != "para.sharding" && (!part || part.get(fact.getName()) != fact.getValue()))
+        return emitError(loc) << "'" << name << "' does not have the serial program's " << fact.getName();
+    auto global = part ? part.getAs<TypeAttr>("para.global") : TypeAttr();
+    if (global && global.getValue() != type)
+      return emitError(loc) << "'" << name << "' is said to be " << global << " and is " << type;
+    return success();
+  }
+
+  /// The phase in which each microbatch overwrites an argument, if one does.
+  std::optional<Phase> getCarryingPhase(func::FuncOp function, StringRef name) {
     for (auto [index, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands())) {
       auto updates = function.getResultAttrOfType<StringAttr>(index, "para.updates");
       if (updates && updates.getValue() == name && getArgKind(function, getArgIndex(function, name)) == "buffer")
-        return value.getDefiningOp() && !runsOnce(getPhase(value.getDefiningOp()));
+        if (Operation *op = value.getDefiningOp(); op && !runsOnce(getPhase(op)))
+          return getPhase(op);
     }
-    return false;
+    return std::nullopt;
   }
 
   /// All stages side by side: one waits where it receives what is not sent yet.
@@ -134,7 +152,7 @@ private:
       auto it = values.find(operand);
       assert(it != values.end() && "operands come before their uses");
       operands.push_back(&it->second);
-      if (failed(checkPhase(op, index, it->second, move && move->kind == Relayout::Send)))
+      if (failed(checkPhase(op, index, it->second)))
         return failure();
     }
     FailureOr<LocalValues> results = failure();
@@ -157,12 +175,15 @@ private:
   }
 
   /// Values are there once their phase has made them, and what each microbatch makes serves that microbatch only.
-  LogicalResult checkPhase(Operation *op, unsigned index, const LocalValue &value, bool sends) {
+  LogicalResult checkPhase(Operation *op, unsigned index, const LocalValue &value) {
     Phase phase = getPhase(op);
+    if (auto it = carried.find(op->getOperand(index)); it != carried.end() && it->second != phase)
+      return op->emitError() << "operand " << index << " is overwritten by each microbatch in the phase " << stringifyPhase(it->second)
+                             << " and read in another";
     if (value.phase > phase)
       return op->emitError() << "operand " << index << " is made in the later phase " << stringifyPhase(value.phase);
     bool complete = phase == Phase::Update || (value.phase == Phase::Prepare && phase != Phase::Prepare);
-    if (value.running && !complete && !(sends && phase == value.phase))
+    if (value.running && !complete)
       return op->emitError() << "operand " << index << " is summed over the microbatches and not complete in the phase " << stringifyPhase(phase);
     if (runsOnce(phase) && (value.varies || value.isCut(kMicrobatch) || value.isPartial(kMicrobatch)))
       return op->emitError() << "operand " << index << " belongs to one microbatch and is used once a step";
@@ -219,6 +240,8 @@ private:
     auto refuse = [&]() { return emitError(result.getLoc()) << "result '" << name << "' is not the serial result: "; };
     Value serial = main.getBody().front().getTerminator()->getOperand(serialIndex);
     auto type = cast<RankedTensorType>(serial.getType());
+    if (failed(checkFacts(result.getLoc(), name, main.getResultAttrDict(serialIndex), function.getResultAttrDict(index), type)))
+      return failure();
     if (value.serial != serial)
       return refuse() << "it is a part of " << describeSerial(value.serial) << " and not of " << describeSerial(serial);
     if (ArrayRef<int64_t>(value.shape) != type.getShape())
@@ -231,19 +254,18 @@ private:
     for (auto [dim, own, declared] : llvm::enumerate(value.cuts, *sharding))
       if (own != declared)
         return refuse() << "dimension " << dim << " is " << own.describe() << " and declared to be " << declared.describe();
-    bool carried = false;
-    auto updates = function.getResultAttrOfType<StringAttr>(index, "para.updates");
-    if (updates != main.getResultAttrOfType<StringAttr>(serialIndex, "para.updates"))
-      return refuse() << "it overwrites another argument";
-    if (updates) {
+    bool isCarried = false;
+    if (auto updates = function.getResultAttrOfType<StringAttr>(index, "para.updates")) {
+      if (updates != main.getResultAttrOfType<StringAttr>(serialIndex, "para.updates"))
+        return refuse() << "it overwrites another argument";
       int argument = getArgIndex(function, updates.getValue());
       if (argument < 0)
         return refuse() << "'" << updates.getValue() << "' is not kept on its stage";
-      if (values[function.getArgument(argument)].cuts != value.cuts)
+      if (values.find(function.getArgument(argument))->second.cuts != value.cuts)
         return refuse() << "it is cut in another way than '" << updates.getValue() << "', which it overwrites";
-      carried = getArgKind(function, argument) == "buffer";
+      isCarried = getArgKind(function, argument) == "buffer";
     }
-    if (value.varies && !carried)
+    if (value.varies && !isCarried)
       return refuse() << "it is another one in each microbatch";
     if (value.isCut(kMicrobatch) && getResultKind(function, index) != "output")
       return refuse() << "it holds one microbatch alone";
@@ -256,6 +278,7 @@ private:
   std::vector<Operation *> serialOps;
   std::vector<Stage> stages;
   llvm::DenseMap<Value, LocalValue> values;
+  llvm::DenseMap<Value, Phase> carried; // arguments that microbatches overwrite, and in which phase
   std::map<StringRef, int64_t> owned; // arguments that are there once
   std::map<std::tuple<int64_t, int64_t, int64_t>, LocalValue> messages; // from, to, tag
 };

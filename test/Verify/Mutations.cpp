@@ -378,10 +378,59 @@ Sites otherConstant(ProgramView &view, Random &) {
   return at(view, isFloatSplat, [](Operation *op) {
     auto splat = cast<SplatElementsAttr>(op->getAttr("value"));
     APFloat value = splat.getSplatValue<APFloat>();
-    value = value + APFloat(value.getSemantics(), "3");
+    APFloat other = value + APFloat(value.getSemantics(), "3");
+    value = other == value ? APFloat(value.getSemantics(), "3") : other; // infinite and very large ones take no notice
     op->setAttr("value", SplatElementsAttr::get(splat.getType(), ArrayRef<APFloat>(value)));
     return std::string("other value:");
   });
+}
+
+// What one value of a bucket is combined with goes to another.
+Sites exchangeBucket(ProgramView &view, Random &) {
+  Sites sites;
+  for (Operation *op : view.ops)
+    for (unsigned a = 0; a < op->getNumResults(); ++a)
+      for (unsigned b = a + 1; b < op->getNumResults(); ++b)
+        if (op->getResult(a).getType() == op->getResult(b).getType() && view.number(op->getResult(a)) != view.number(op->getResult(b)))
+          sites.push_back({[=] {
+            Value first = op->getOperand(a), second = op->getOperand(b);
+            op->setOperand(a, second);
+            op->setOperand(b, first);
+            return "values exchanged: " + describe(op);
+          }});
+  return sites;
+}
+
+Sites otherUpdate(ProgramView &view, Random &) {
+  Sites sites;
+  for (func::FuncOp function : view.stages)
+    for (unsigned a = 0; a < function.getNumResults(); ++a)
+      for (unsigned b = 0; b < function.getNumResults(); ++b) {
+        auto mine = function.getResultAttrOfType<StringAttr>(a, "para.updates"), other = function.getResultAttrOfType<StringAttr>(b, "para.updates");
+        if (a != b && mine && other && function.getResultTypes()[a] == function.getResultTypes()[b])
+          sites.push_back({[=]() mutable {
+            function.setResultAttr(a, "para.updates", other);
+            return "result '" + getResultName(function, a).str() + "' overwrites '" + other.getValue().str() + "'";
+          }});
+      }
+  return sites;
+}
+
+Sites schedule(ProgramView &view, Random &random) {
+  Sites sites;
+  for (func::FuncOp function : view.stages)
+    sites.push_back({[function, &random]() mutable {
+      SmallVector<Attribute> actions(function->getAttrOfType<ArrayAttr>("para.schedule").getValue());
+      unsigned at = random() % actions.size();
+      bool again = random() % 2;
+      if (again)
+        actions.insert(actions.begin() + at, actions[at]);
+      else
+        actions.erase(actions.begin() + at);
+      function->setAttr("para.schedule", ArrayAttr::get(function.getContext(), actions));
+      return "action " + std::to_string(at) + (again ? " twice in @" : " left out in @") + function.getName().str();
+    }});
+  return sites;
 }
 
 constexpr MutationKind kKinds[] = {
@@ -389,6 +438,7 @@ constexpr MutationKind kKinds[] = {
     {"collective doubled", doubleCollective},
     {"collective over another axis", otherAxis},
     {"collective by another reduction", otherReduction},
+    {"values of a bucket exchanged", exchangeBucket},
     {"mask dropped", dropMask},
     {"mask of another size or kind", wrongMask},
     {"shard sliced over another axis", sliceAxis},
@@ -401,6 +451,8 @@ constexpr MutationKind kKinds[] = {
     {"accumulation dropped", dropAccumulate},
     {"message tag changed", messageTag},
     {"results exchanged", swapUpdates},
+    {"result overwrites another argument", otherUpdate},
+    {"action of the schedule", schedule},
     {"computed in a later phase", laterPhase},
     {"received before sending", receiveFirst},
     {"attribute changed", otherAttribute},
