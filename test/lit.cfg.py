@@ -25,10 +25,12 @@ config.environment["PYTHONPATH"] = os.path.join(config.para_source_root, "python
 config.substitutions += [
     ("%venv-python", os.path.join(config.para_source_root, ".venv", "bin", "python")),
     ("%shared", shared),
+    ("%exit-with", "sh " + os.path.join(config.test_source_root, "exit-with.sh")),
     ("%source-root", config.para_source_root),
 ]
 llvm_config.use_default_substitutions()
 llvm_config.with_environment("PATH", os.path.join(config.para_build_root, "bin"), append_path=True)
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
+config.environment["HOME"] = os.environ.get("HOME", "/tmp")  # where the measured machine is kept
 tools = [os.path.join(config.para_build_root, "bin"), config.llvm_tools_dir]
 llvm_config.add_tool_substitutions(["para-opt", "para-import-test", "split-file"], tools)
