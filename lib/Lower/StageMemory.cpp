@@ -197,7 +197,18 @@ void StageMemory::placeResults() {
   }
 }
 
+bool StageMemory::isAccumulated(Value v) {
+  Operation *op = v.getDefiningOp();
+  if (auto call = dyn_cast_or_null<rt::CallOp>(op))
+    return call.getDesc().contains("accumulate");
+  auto fused = dyn_cast_or_null<rt::FusedOp>(op);
+  Operation *inside = fused ? fused.getBody().front().getTerminator()->getOperand(cast<OpResult>(v).getResultNumber()).getDefiningOp() : op;
+  return inside && facts.get(inside).accumulate;
+}
+
 StageMemory::Place StageMemory::placeOf(Value v) {
+  if (isAccumulated(v)) // all microbatches add to one place, whoever reads the sum
+    return Place::Step;
   Phase phase = getPhase(v.getDefiningOp());
   bool crosses = false, leaves = false;
   Operation *terminator = func.getBody().front().getTerminator();

@@ -58,6 +58,7 @@ private:
   int64_t lastUse(mlir::Value v);
   /// When the wait for a call on the communication stream stands.
   int64_t completionOf(rt::CallOp call);
+  bool isAccumulated(mlir::Value v);
   Place placeOf(mlir::Value v);
   bool perMicrobatch(Phase phase) const { return phase != Phase::Setup && phase != Phase::Update; }
   /// The op reads argument `v` only at the element that it writes, or not at all.
