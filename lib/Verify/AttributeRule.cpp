@@ -43,7 +43,7 @@ LogicalResult para::checkAttributes(Operation *local, Operation *serial) {
   }
   for (NamedAttribute attr : local->getAttrs())
     if (!skip(attr.getName()) && !serial->hasAttr(attr.getName()))
-      return local->emitError() << "has an attribute " << attr.getName() << " that the serial op does not have";
+      return local->emitError() << "has an attribute " << attr.getName().getValue() << " that the serial op does not have";
   return success();
 }
 

@@ -142,8 +142,6 @@ private:
   LogicalResult accumulate(LocalValue &value) {
     if (!value.isPartial(kMicrobatch) || value.reduction != ReductionKind::Sum)
       return op->emitError("adds up over the microbatches what is no unfinished sum over them");
-    if (runsOnce(getPhase(op)))
-      return op->emitError("adds up over the microbatches in a phase that runs once");
     llvm::erase_if(value.partial, [](StringAttr axis) { return axis.getValue() == kMicrobatch; });
     value.running = true;
     value.forgetPadding();

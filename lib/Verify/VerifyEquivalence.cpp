@@ -102,7 +102,7 @@ private:
   LogicalResult checkFacts(Location loc, StringRef name, DictionaryAttr whole, DictionaryAttr part, Type type) {
     for (NamedAttribute fact : whole ? whole.getValue() : ArrayRef<NamedAttribute>())
       if (fact.getName() != "para.sharding" && (!part || part.get(fact.getName()) != fact.getValue()))
-        return emitError(loc) << "'" << name << "' does not have the serial program's " << fact.getName();
+        return emitError(loc) << "'" << name << "' does not have the serial program's " << fact.getName().getValue();
     auto global = part ? part.getAs<TypeAttr>("para.global") : TypeAttr();
     if (global && global.getValue() != type)
       return emitError(loc) << "'" << name << "' is said to be " << global << " and is " << type;
