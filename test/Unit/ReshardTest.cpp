@@ -176,7 +176,7 @@ TEST(Reshard, OneAxisAgainstBruteForce) {
     }
 }
 
-// Over two axes every path is sound, there is one wherever there can be one, and it sends at most twice what the best of all ways
+// Over two axes every path is sound, there is one wherever there can be one, and it sends at most three times what the best of all ways
 // does, which may cut another dimension than the target's for a while.
 TEST(Reshard, TwoAxesAgainstBruteForce) {
   for (auto [a, b] : {std::pair(2, 2), {2, 3}, {4, 2}}) {
@@ -195,7 +195,7 @@ TEST(Reshard, TwoAxesAgainstBruteForce) {
         longer += path->bytes > best[nameOf(to)];
         checkPath(m, type, from, to, *path, {"a", "b"});
         EXPECT_GE(path->bytes, best[nameOf(to)]) << nameOf(from) << " to " << nameOf(to);
-        EXPECT_LE(path->bytes, 2 * best[nameOf(to)]) << nameOf(from) << " to " << nameOf(to) << " over " << a << " x " << b;
+        EXPECT_LE(path->bytes, 3 * best[nameOf(to)]) << nameOf(from) << " to " << nameOf(to) << " over " << a << " x " << b;
       }
     }
     EXPECT_LE(5 * longer, pairs) << "over " << a << " x " << b;
