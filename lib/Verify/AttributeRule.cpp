@@ -6,6 +6,7 @@ using namespace para;
 
 namespace {
 constexpr StringLiteral kOffsets[] = {"offsets", "low"};       // of a block in a larger dimension
+constexpr StringLiteral kCounts[] = {"groups"};                // of a loop, held against the loop's size with the other loops
 constexpr StringLiteral kDescription[] = {"axes", "size", "unit"}; // of the shard, for ops that speak of global coordinates
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -21,7 +22,7 @@ bool isSameBlock(Operation *local, Operation *serial, ArrayRef<int64_t> here, Ar
   for (auto [dim, offset, global] : llvm::enumerate(here, there)) {
     int64_t block = std::min(whole.getDimSize(dim), wholeResult.getDimSize(dim));
     int64_t own = std::min(part.getDimSize(dim), partResult.getDimSize(dim));
-    if (block == own ? offset != global : global % block != 0 || offset * block != global * own)
+    if (block == own ? offset != global : block == 0 || global % block != 0 || offset * block != global * own)
       return false;
   }
   return true;
@@ -37,6 +38,8 @@ LogicalResult para::checkAttributes(Operation *local, Operation *serial) {
       continue;
     Attribute own = local->getAttr(name);
     auto here = dyn_cast_if_present<DenseI64ArrayAttr>(own), there = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (llvm::is_contained(kCounts, name) && own)
+      continue;
     bool same = here && there && llvm::is_contained(kOffsets, name) ? isSameBlock(local, serial, here, there) : own == attr.getValue();
     if (!same)
       return local->emitError() << "has " << name << " = " << own << " where the serial op's " << attr.getValue() << " was to be kept";

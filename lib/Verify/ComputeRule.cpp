@@ -62,12 +62,10 @@ private:
     int cutFactor = -1;
     Cut lifted;
     if (!cut.levels.empty()) {
-      int64_t before = 1, after = 1;
-      for (int factor : factors)
-        after *= structure.factors[factor].size;
-      for (int factor : factors) {
-        after /= structure.factors[factor].size;
-        if (before == cut.blocks && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
+      int64_t before = 1;
+      for (auto [place, factor] : llvm::enumerate(factors)) {
+        int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
+        if (before == cut.blocks && after > 0 && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
           cutFactor = factor;
           for (const Cut::Level &level : cut.levels)
             lifted.levels.push_back({level.axis, level.piece / after});
@@ -95,6 +93,13 @@ private:
       }
     }
     return success();
+  }
+
+  int64_t getExtent(ArrayRef<int> factors) {
+    int64_t extent = 1;
+    for (int factor : factors)
+      extent *= structure.factors[factor].size;
+    return extent;
   }
 
   LogicalResult needsWhole(int index, const Cut &cut) {
@@ -204,11 +209,9 @@ private:
   FailureOr<LocalValue> getResult(unsigned index) {
     LocalValue result = LocalValue::whole(serial->getResult(index), getPhase(local));
     for (auto [dim, factors] : llvm::enumerate(structure.results[index])) {
-      int64_t before = 1, after = 1;
-      for (int factor : factors)
-        after *= structure.factors[factor].size;
-      for (int factor : factors) {
-        after /= structure.factors[factor].size;
+      int64_t before = 1;
+      for (auto [place, factor] : llvm::enumerate(factors)) {
+        int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
         if (!cuts[factor].levels.empty()) {
           if (!result.cuts[dim].levels.empty())
             return local->emitError() << "two loops of dimension " << dim << " of result " << index << " are cut";

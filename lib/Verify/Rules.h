@@ -24,7 +24,7 @@ mlir::FailureOr<LocalValues> applyCompute(mlir::Operation *local, mlir::Operatio
 mlir::FailureOr<LocalValues> applyRelayout(mlir::Operation *op, const Relayout &relayout, llvm::ArrayRef<const LocalValue *> operands, MeshAttr mesh);
 
 /// Reports where the attributes of `local` are not those of `serial` on these cuts: equal, but for offsets, which count in the local
-/// size of a block, and for what tells where a shard begins, which is checked elsewhere.
+/// size of a block, and for counts of loops and what tells where a shard begins, which are checked with the loops.
 mlir::LogicalResult checkAttributes(mlir::Operation *local, mlir::Operation *serial);
 
 /// Reports where a result does not have the local type that its abstract value asks for.

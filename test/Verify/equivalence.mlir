@@ -174,3 +174,17 @@ module attributes {para.mesh = #para.mesh<["pipeline", "data"], [2, 2]>} {
     return %r : tensor<2x4xf32>
   }
 }
+
+// -----
+
+// Two of four groups on each rank.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<1x4x3xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[[], ["data"], []]>}, %w: tensor<4x1x1xf32> {para.kind = "parameter", para.name = "w", para.sharding = #para.sharding<[["data"], [], []]>}) -> (tensor<1x4x3xf32> {para.kind = "output", para.name = "y"}) {
+    %0 = para.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 4 : i64} : tensor<1x4x3xf32>, tensor<4x1x1xf32> -> tensor<1x4x3xf32>
+    return %0 : tensor<1x4x3xf32>
+  }
+  func.func @stage0(%x: tensor<1x2x3xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[[], ["data"], []]>}, %w: tensor<2x1x1xf32> {para.kind = "parameter", para.name = "w", para.sharding = #para.sharding<[["data"], [], []]>}) -> (tensor<1x2x3xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[[], ["data"], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+    %r = para.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64, para.origin = 0} : tensor<1x2x3xf32>, tensor<2x1x1xf32> -> tensor<1x2x3xf32>
+    return %r : tensor<1x2x3xf32>
+  }
+}

@@ -12,13 +12,14 @@ import argparse
 import collections
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("PARA_SHARED", ROOT.parent / "shared"))
-PARA_OPT = os.environ.get("PARA_OPT", str(ROOT / "build" / "bin" / "para-opt"))
+PARA_OPT = os.environ.get("PARA_OPT") or shutil.which("para-opt") or str(ROOT / "build" / "bin" / "para-opt")
 PARA_MUTATE = os.environ.get("PARA_MUTATE", str(pathlib.Path(PARA_OPT).with_name("para-mutate")))
 
 MLP, GPT = "onnx/torch/train_mlp_ce_odd", "onnx/torch/train_gpt_tied_lm"
