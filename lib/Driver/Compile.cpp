@@ -227,9 +227,10 @@ private:
     EmitOptions emission;
     emission.kind = options.emit;
     emission.target = options.target;
+    emission.arch = options.arch;
     emission.program = program.str();
     emission.output = !options.output.empty() ? options.output : llvm::sys::path::stem(options.input).str();
-    if (options.emit == "llvm" && options.output.empty())
+    if ((options.emit == "llvm" || options.emit == "ptx") && options.output.empty())
       emission.output = "-";
     if (failed(emitProgram(*module, emission)))
       return kInputAtFault;

@@ -42,8 +42,14 @@ static std::vector<OwningOpRef<ModuleOp>> splitKernels(ModuleOp module, unsigned
     if (isa<LLVM::GlobalOp>(op))
       for (auto &part : result)
         part->getBody()->push_back(op.clone());
-    if (!isa<func::FuncOp>(op))
+    auto func = dyn_cast<func::FuncOp>(op);
+    if (!func)
       continue;
+    if (func.isDeclaration()) {
+      for (auto &part : result)
+        part->getBody()->push_back(op.clone());
+      continue;
+    }
     int64_t size = 0;
     op.walk([&](Operation *) { ++size; });
     unsigned least = std::min_element(load.begin(), load.end()) - load.begin();
@@ -53,7 +59,7 @@ static std::vector<OwningOpRef<ModuleOp>> splitKernels(ModuleOp module, unsigned
   return result;
 }
 
-static LogicalResult writeFile(ModuleOp module, StringRef path, StringRef bytes) {
+LogicalResult para::writeFile(ModuleOp module, StringRef path, StringRef bytes) {
   std::error_code error;
   llvm::raw_fd_ostream stream(path, error);
   if (error)
@@ -63,14 +69,15 @@ static LogicalResult writeFile(ModuleOp module, StringRef path, StringRef bytes)
 }
 
 LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
-  if (options.target != "host")
-    return module.emitError() << "no code can be made for target `" << options.target << "` yet";
   if (!module->hasAttr("rt.manifest"))
     return module.emitError("has not been lowered: there is no manifest");
   module.getContext()->loadDialect<LLVM::LLVMDialect>();
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
-  bool single = options.kind == "llvm" || options.kind == "object";
+  bool isCuda = options.target == "cuda", isRehearsal = options.target == "rehearsal";
+  if (!isCuda && options.kind == "ptx")
+    return module.emitError("PTX is made for --target=cuda only");
+  bool single = isCuda || options.kind == "llvm" || options.kind == "object";
   std::vector<OwningOpRef<ModuleOp>> parts = splitKernels(module, single ? 1 : std::max(1u, options.threads));
 
   std::vector<llvm::SmallString<0>> objects(parts.size() + 1);
@@ -80,17 +87,34 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
     if (failed(lowerKernels(*part)))
       return failure();
 
-  if (single) {
+  std::string image;
+  if (isCuda) {
+    if (options.kind == "ptx" || options.kind == "llvm") {
+      FailureOr<std::string> text = buildGpuText(module, *parts[0], options);
+      return failed(text) ? failure() : writeFile(module, options.output, *text);
+    }
+    FailureOr<std::string> made = buildImage(module, *parts[0], options);
+    if (failed(made) || failed(checkMessageOrder(module)))
+      return failure();
+    image = std::move(*made);
+    parts.clear();
+    objects.resize(1);
+  }
+  if (single && !isCuda) {
     llvm::LLVMContext context;
     auto machine = makeHostMachine(true);
-    std::unique_ptr<llvm::Module> program = buildProgram(module, context), kernels = translateModuleToLLVMIR(*parts[0], context);
+    std::unique_ptr<llvm::Module> program = buildProgram(module, context, options), kernels = translateModuleToLLVMIR(*parts[0], context);
     if (!machine || !kernels)
       return module.emitError("kernels cannot be translated to LLVM");
+    if (isRehearsal && failed(addScatters(*kernels, module)))
+      return failure();
+    if (isRehearsal)
+      addRehearsals(*kernels, module);
     if (llvm::Linker::linkModules(*program, std::move(kernels)))
       return module.emitError("kernels and segments do not fit together");
     optimize(*program, *machine, true);
     if (options.kind == "object")
-      return writeFile(module, options.output, generateObject(*program, *machine));
+      return writeFile(module, options.output, generateCode(*program, *machine));
     std::string text;
     llvm::raw_string_ostream(text) << *program;
     return writeFile(module, options.output, text);
@@ -100,16 +124,22 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
     llvm::LLVMContext context;
     bool isKernels = i < parts.size();
     auto machine = makeHostMachine(isKernels);
-    std::unique_ptr<llvm::Module> code = isKernels ? translateModuleToLLVMIR(*parts[i], context) : buildProgram(module, context);
+    std::unique_ptr<llvm::Module> code = isKernels ? translateModuleToLLVMIR(*parts[i], context) : buildProgram(module, context, options, image);
     if (!machine || !code) {
       problems[i] = "kernels cannot be translated to LLVM";
       return;
     }
+    if (isRehearsal && i == 0 && failed(addScatters(*code, module))) {
+      problems[i] = "the scatter kernels cannot be made";
+      return;
+    }
+    if (isRehearsal && isKernels)
+      addRehearsals(*code, module);
     for (llvm::Function &function : *code)
-      if (isKernels && !function.isDeclaration())
+      if (isKernels && !function.isDeclaration() && !function.hasLocalLinkage())
         function.setVisibility(llvm::GlobalValue::HiddenVisibility);
     optimize(*code, *machine, isKernels);
-    objects[i] = generateObject(*code, *machine);
+    objects[i] = generateCode(*code, *machine);
   };
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
@@ -120,6 +150,8 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
   for (const std::string &problem : problems)
     if (!problem.empty())
       return module.emitError(problem);
+  if (options.kind == "object")
+    return writeFile(module, options.output, objects[0]);
   TemporaryFiles files;
   for (const auto &object : objects) {
     llvm::SmallString<128> path;

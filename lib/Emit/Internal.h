@@ -19,15 +19,36 @@ namespace para {
 /// Lowers kernel functions to the LLVM dialect.
 mlir::LogicalResult lowerKernels(mlir::ModuleOp kernels);
 
-/// The segments, the manifest and `para_main_program` as one LLVM module; kernels are declared.
-std::unique_ptr<llvm::Module> buildProgram(mlir::ModuleOp module, llvm::LLVMContext &context);
+/// The segments, the manifest and `para_main_program` as one LLVM module; kernels are declared, or lie in `image`.
+std::unique_ptr<llvm::Module> buildProgram(mlir::ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, llvm::StringRef image = {});
 
 /// For kernels, or for segments, which are quick to compile and not worth more.
 std::unique_ptr<llvm::TargetMachine> makeHostMachine(bool isKernels);
 /// Sets data layout and processor of all functions; optimizes kernels.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isKernels);
-/// Machine code of an optimized module; empty on failure.
-llvm::SmallString<0> generateObject(llvm::Module &module, llvm::TargetMachine &machine);
+/// Machine code (or its text) of an optimized module; empty on failure.
+llvm::SmallString<0> generateCode(llvm::Module &module, llvm::TargetMachine &machine, bool isText = false);
+/// To a file, or to standard output.
+mlir::LogicalResult writeFile(mlir::ModuleOp module, llvm::StringRef path, llvm::StringRef bytes);
+
+// GPU kernels (Gpu.cpp, Image.cpp, Rehearsal.cpp).
+
+/// Null with a sentence in `problem` if there is no such GPU.
+std::unique_ptr<llvm::TargetMachine> makeGpuMachine(llvm::StringRef arch, std::string &problem);
+/// Makes entries of the kernels, says what para_gpu_* mean on a GPU, optimizes.
+void optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, mlir::ModuleOp program);
+/// The kernels for all GPUs of the options in the format of runtime/README.md.
+mlir::FailureOr<std::string> buildImage(mlir::ModuleOp program, mlir::ModuleOp kernels, const EmitOptions &options);
+/// For `ptx` and `llvm`: the text for the first GPU.
+mlir::FailureOr<std::string> buildGpuText(mlir::ModuleOp program, mlir::ModuleOp kernels, const EmitOptions &options);
+/// Lets the host call each kernel of a thread as a range of blocks.
+void addRehearsals(llvm::Module &kernels, mlir::ModuleOp program);
+/// "para_scatter_f32_i64", and the functions of that kind which the program needs, linked into the kernels.
+std::string scatterName(int64_t dtype, int64_t indexDtype);
+mlir::LogicalResult addScatters(llvm::Module &kernels, mlir::ModuleOp program);
+/// Messages between two stages must be received in the order in which they are sent.
+mlir::LogicalResult checkMessageOrder(mlir::ModuleOp program);
+constexpr int64_t scatterThreads = 128;
 
 mlir::LogicalResult linkProgram(mlir::ModuleOp module, llvm::ArrayRef<std::string> objects, const EmitOptions &options);
 

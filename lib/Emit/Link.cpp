@@ -30,12 +30,20 @@ LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, 
   if (options.kind == "shared") {
     arguments.push_back("-shared");
   } else {
-    std::string folder = runtimeFolder(options), core = folder + "/libpara_runtime_core.a", host = folder + "/libpara_runtime_host.a";
-    for (const std::string &library : {core, host})
-      if (!llvm::sys::fs::exists(library))
-        return module.emitError() << "the runtime is not where it should be: " << library;
-    for (const char *flag : {"-Wl,--start-group", core.c_str(), host.c_str(), "-Wl,--end-group", "-ldnnl", "-lmpi", "-lgomp", "-lz", "-ldl", "-lpthread"})
-      arguments.push_back(flag);
+    bool isCuda = options.target == "cuda";
+    std::vector<std::string> libraries{"core", isCuda ? "cuda" : "host"};
+    if (options.target == "rehearsal")
+      libraries.push_back("rehearsal");
+    arguments.push_back("-Wl,--start-group");
+    for (const std::string &name : libraries) {
+      arguments.push_back(runtimeFolder(options) + "/libpara_runtime_" + name + ".a");
+      if (!llvm::sys::fs::exists(arguments.back()))
+        return module.emitError() << "the runtime is not where it should be: " << arguments.back();
+    }
+    arguments.push_back("-Wl,--end-group");
+    if (!isCuda) // CUDA's libraries are loaded where they are wanted.
+      arguments.insert(arguments.end(), {"-ldnnl", "-lgomp"});
+    arguments.insert(arguments.end(), {"-lmpi", "-lz", "-ldl", "-lpthread"});
   }
   arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
   llvm::SmallString<128> log;

@@ -62,11 +62,11 @@ void para::optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isK
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
-llvm::SmallString<0> para::generateObject(llvm::Module &module, llvm::TargetMachine &machine) {
+llvm::SmallString<0> para::generateCode(llvm::Module &module, llvm::TargetMachine &machine, bool isText) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, isText ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile))
     return {};
   passes.run(module);
   return bytes;

@@ -17,8 +17,8 @@ using namespace para;
 namespace {
 class ProgramBuilder {
 public:
-  ProgramBuilder(ModuleOp module, llvm::LLVMContext &context)
-      : source(module), out(std::make_unique<llvm::Module>("para", context)), ir(context), ptr(ir.getPtrTy()), i64(ir.getInt64Ty()), i32(ir.getInt32Ty()) {
+  ProgramBuilder(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image)
+      : source(module), isCuda(options.target == "cuda"), isRehearsal(options.target == "rehearsal"), image(image), out(std::make_unique<llvm::Module>("para", context)), ir(context), ptr(ir.getPtrTy()), i64(ir.getInt64Ty()), i32(ir.getInt32Ty()) {
     auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
     microbatches = count ? count.getInt() : 1;
     mesh = module->getAttrOfType<MeshAttr>("para.mesh");
@@ -36,7 +36,8 @@ public:
     StringRef manifest = source->getAttrOfType<StringAttr>("rt.manifest").getValue();
     auto *type = llvm::StructType::get(out->getContext(), {i32, i32, ptr, i64, ptr, ptr, i64});
     llvm::Constant *fields[] = {llvm::ConstantInt::get(i32, PARA_ABI_VERSION), llvm::ConstantInt::get(i32, segments.size()), text(manifest),
-                                llvm::ConstantInt::get(i64, manifest.size()), list, llvm::ConstantPointerNull::get(ptr), llvm::ConstantInt::get(i64, 0)};
+                                llvm::ConstantInt::get(i64, manifest.size()), list,
+                                image.empty() ? llvm::ConstantPointerNull::get(ptr) : bytes(image), llvm::ConstantInt::get(i64, image.size())};
     new llvm::GlobalVariable(*out, type, true, llvm::GlobalValue::ExternalLinkage, llvm::ConstantStruct::get(type, fields), "para_main_program");
     return std::move(out);
   }
@@ -56,7 +57,10 @@ private:
   /// A struct of the runtime's interface as constant bytes.
   template <typename T>
   llvm::Constant *bytesOf(const T &value) {
-    StringRef raw(reinterpret_cast<const char *>(&value), sizeof(T));
+    return bytes(StringRef(reinterpret_cast<const char *>(&value), sizeof(T)));
+  }
+
+  llvm::Constant *bytes(StringRef raw) {
     llvm::Constant *&known = structs[raw];
     if (!known) {
       llvm::Constant *data = llvm::ConstantDataArray::getString(out->getContext(), raw, /*AddNull=*/false);
@@ -68,12 +72,17 @@ private:
   }
 
   llvm::Constant *kernelOf(rt::KernelOp kernel) {
-    llvm::Constant *&known = kernelConstants[kernel.getSymName()];
+    return kernelOf(kernel.getFunctionAttr().getValue(), kernel.getGrain().value_or(1), kernel.getBlock().value_or(0), kernel.getSharedBytes().value_or(0));
+  }
+
+  llvm::Constant *kernelOf(StringRef name, int64_t grain, int64_t block, int64_t shared) {
+    llvm::Constant *&known = kernelConstants[name];
     if (!known) {
-      llvm::FunctionCallee function = out->getOrInsertFunction(kernel.getFunctionAttr().getValue(), ir.getVoidTy(), i64, i64, ptr);
+      llvm::Constant *function = llvm::ConstantPointerNull::get(ptr);
+      if (!isCuda)
+        function = llvm::cast<llvm::Constant>(out->getOrInsertFunction(isRehearsal ? (name + "_cpu").str() : name, ir.getVoidTy(), i64, i64, ptr).getCallee());
       auto *type = llvm::StructType::get(out->getContext(), {ptr, ptr, i64, i32, i32});
-      llvm::Constant *fields[] = {text(kernel.getSymName()), llvm::cast<llvm::Constant>(function.getCallee()),
-                                  llvm::ConstantInt::get(i64, kernel.getGrain().value_or(1)), llvm::ConstantInt::get(i32, 0), llvm::ConstantInt::get(i32, 0)};
+      llvm::Constant *fields[] = {text(name), function, llvm::ConstantInt::get(i64, grain), llvm::ConstantInt::get(i32, block), llvm::ConstantInt::get(i32, shared)};
       known = new llvm::GlobalVariable(*out, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantStruct::get(type, fields), "kernel");
     }
     return known;
@@ -130,6 +139,8 @@ private:
     for (Operation &op : segment.getBody().front())
       if (auto launch = dyn_cast<rt::LaunchOp>(op))
         most = std::max(most, launch.getBuffers().size() + kernels[launch.getKernel()].getNumbers().size());
+      else if (isRehearsal && isa<rt::ScatterAddOp>(op))
+        most = std::max<size_t>(most, 7);
     arguments = ir.CreateAlloca(llvm::ArrayType::get(i64, most));
     arena = ir.CreateCall(out->getOrInsertFunction("para_arena", ptr, ptr), {context});
     for (Operation &op : segment.getBody().front())
@@ -237,11 +248,21 @@ private:
       range = (range + parts - 1) / parts;
       first = ir.CreateAdd(first, scaled(coordinate(axisName), range * unit));
     }
+    if (isRehearsal) { // As the runtime of cuda does it.
+      llvm::Value *values[] = {ir.CreatePtrToInt(buffers[0], i64), ir.CreatePtrToInt(buffers[1], i64), ir.CreatePtrToInt(buffers[2], i64),
+                               integer(get(op, "positions")), integer(get(op, "width")), first, integer(get(op, "rows"))};
+      for (auto [i, v] : llvm::enumerate(values))
+        ir.CreateStore(v, ir.CreateConstGEP1_64(i64, arguments, i));
+      llvm::Constant *kernel = kernelOf(scatterName(get(op, "dtype"), get(op, "index_dtype")), 1, scatterThreads, 16);
+      return call("para_launch", {context, stream, kernel, integer(get(op, "positions")), arguments, small(7), name});
+    }
     call("para_scatter_add", {context, stream, small(get(op, "dtype")), small(get(op, "index_dtype")), integer(get(op, "positions")),
                               integer(get(op, "width")), first, integer(get(op, "rows")), buffers[0], buffers[1], buffers[2], name});
   }
 
   ModuleOp source;
+  bool isCuda, isRehearsal;
+  StringRef image;
   std::unique_ptr<llvm::Module> out;
   llvm::IRBuilder<> ir;
   llvm::PointerType *ptr;
@@ -257,4 +278,6 @@ private:
 };
 } // namespace
 
-std::unique_ptr<llvm::Module> para::buildProgram(ModuleOp module, llvm::LLVMContext &context) { return ProgramBuilder(module, context).run(); }
+std::unique_ptr<llvm::Module> para::buildProgram(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image) {
+  return ProgramBuilder(module, context, options, image).run();
+}

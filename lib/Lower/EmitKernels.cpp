@@ -10,6 +10,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace para;
 
@@ -19,15 +21,32 @@ namespace para {
 } // namespace para
 
 namespace {
+/// What the addresses of a kernel's buffers are multiples of, over all its launches. The arena itself is well aligned.
+llvm::StringMap<SmallVector<int64_t>> alignmentsOf(ModuleOp module) {
+  llvm::StringMap<SmallVector<int64_t>> result;
+  module.walk([&](rt::LaunchOp launch) {
+    SmallVector<int64_t> &list = result[launch.getKernel()];
+    list.resize(launch.getBuffers().size(), 64);
+    for (auto [known, attr] : llvm::zip_equal(list, launch.getBuffers())) {
+      auto address = cast<rt::AddressAttr>(attr);
+      for (int64_t step : {address.getOffset(), address.getBlock(), address.getSlot()})
+        known = std::gcd(known, step);
+    }
+  });
+  return result;
+}
+
 struct EmitKernelsPass : public para::impl::EmitKernelsPassBase<EmitKernelsPass> {
+  using EmitKernelsPassBase::EmitKernelsPassBase;
   void runOnOperation() override {
-    KernelTarget target = KernelTarget::host();
+    KernelTarget machine = target == "host" ? KernelTarget::host() : KernelTarget::gpu();
+    llvm::StringMap<SmallVector<int64_t>> alignments = alignmentsOf(getOperation());
     SmallVector<rt::KernelOp> kernels(getOperation().getOps<rt::KernelOp>());
     FactsCache facts;
     for (rt::KernelOp kernel : kernels) {
       if (kernel.getFunction())
         continue;
-      KernelLoops(kernel, facts, target).emit();
+      KernelLoops(kernel, facts, machine, alignments.lookup(kernel.getSymName())).emit();
     }
     for (rt::KernelOp kernel : kernels) {
       Region &body = kernel.getBody();

@@ -29,6 +29,8 @@ public:
 
   /// Where tensors are in memory: block arguments, outputs, scratch.
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  /// What these pointers are known to be multiples of, in bytes; an element's size for others.
+  llvm::DenseMap<mlir::Value, int64_t> alignments;
   /// Numbers which the launch passes (coordinates, microbatch) by name, in the order of first use.
   llvm::function_ref<mlir::Value(llvm::StringRef)> number;
 
@@ -71,6 +73,8 @@ private:
     bool contiguous = false;
   };
   Address address(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);
+  /// Of the first lane's address.
+  unsigned alignmentOf(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);
   mlir::Value scalarOf(const LinearForm &form);
   mlir::Value lanesOf(const LinearForm &form);
   mlir::Value atomOf(mlir::AffineExpr atom, bool wide);

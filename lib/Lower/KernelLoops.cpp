@@ -10,8 +10,8 @@
 using namespace mlir;
 using namespace para;
 
-KernelLoops::KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target)
-    : kernel(kernel), facts(facts), target(target), b(kernel.getLoc(), kernel.getContext()) {
+KernelLoops::KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target, ArrayRef<int64_t> alignments)
+    : kernel(kernel), facts(facts), target(target), b(kernel.getLoc(), kernel.getContext()), alignments(alignments) {
   body = KernelBody::analyze(&kernel.getBody().front(), facts, target);
 }
 
@@ -46,6 +46,27 @@ int64_t KernelLoops::variantsOf(const KernelPass &pass) const {
 void KernelLoops::emit() {
   collapse();
   choose();
+  if (target.hasBlocks)
+    emitBlocks();
+  else
+    emitHost();
+}
+
+void KernelLoops::bindBuffers(KernelEmitter &emitter, function_ref<Value(unsigned)> buffer) {
+  unsigned inputs = body.block->getNumArguments();
+  for (unsigned i = 0; i < inputs; ++i)
+    emitter.pointers[body.block->getArgument(i)] = buffer(i);
+  for (auto [i, v] : llvm::enumerate(body.outputs))
+    emitter.pointers[v] = buffer(inputs + i);
+}
+
+void KernelLoops::finish(StringRef name, int64_t extent) {
+  kernel.setNumbersAttr(b.getStrArrayAttr(SmallVector<StringRef>(numbers.begin(), numbers.end())));
+  kernel.setFunctionAttr(FlatSymbolRefAttr::get(b.getContext(), name));
+  kernel.setExtentAttr(b.getI64IntegerAttr(extent));
+}
+
+void KernelLoops::emitHost() {
   // The function: void (i64 begin, i64 end, ptr arguments).
   std::string name = kernel.getSymName().str() + "_cpu";
   b.setInsertionPoint(kernel);
@@ -60,10 +81,7 @@ void KernelLoops::emit() {
     Value at = LLVM::GEPOp::create(b, pointer, b.getI64Type(), argumentPointer, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
     return LLVM::LoadOp::create(b, type, at, 8);
   };
-  for (unsigned i = 0; i < inputs; ++i)
-    emitter.pointers[body.block->getArgument(i)] = argument(i, pointer);
-  for (auto [i, v] : llvm::enumerate(body.outputs))
-    emitter.pointers[v] = argument(inputs + i, pointer);
+  bindBuffers(emitter, [&](unsigned i) { return argument(i, pointer); });
   llvm::StringMap<Value> known;
   auto number = [&](StringRef axis) -> Value {
     if (Value v = known.lookup(axis))
@@ -85,20 +103,34 @@ void KernelLoops::emit() {
       emitter.pointers[v] = LLVM::AllocaOp::create(b, pointer, storage, count, 64);
     }
 
-  // One part of the launch is a row, or with lanes across rows a chunk of them.
-  SmallVector<int64_t> parts(body.outer);
-  int64_t chunk = choice.lanes * choice.unroll, rest = 0;
-  if (choice.across) {
-    int64_t extent = parts[choice.outerLoop];
-    parts.erase(parts.begin() + choice.outerLoop);
-    parts.insert(choice.chunksFirst ? parts.begin() : parts.end(), (extent + chunk - 1) / chunk);
-    rest = extent % chunk;
-  }
-  int64_t extent = productOf(parts);
   auto loop = scf::ForOp::create(b, entry->getArgument(0), entry->getArgument(1), emitter.integer(1));
   b.setInsertionPointToStart(loop.getBody());
+  emitPart(emitter, loop.getInductionVar());
+  b.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(b);
+
+  int64_t points = 0;
+  for (const KernelPass &pass : body.passes)
+    points += productOf(pass.inner) * static_cast<int64_t>(1 + pass.reductions.size() + pass.outputs.size());
+  int64_t work = std::max<int64_t>(1, points * (choice.across ? choice.lanes * choice.unroll : 1));
+  finish(name, productOf(partsOf()));
+  kernel.setGrainAttr(b.getI64IntegerAttr(std::max<int64_t>(1, target.grainWork / work)));
+}
+
+SmallVector<int64_t> KernelLoops::partsOf() const {
+  SmallVector<int64_t> parts(body.outer);
+  if (choice.across) {
+    int64_t extent = parts[choice.outerLoop], chunk = choice.lanes * choice.unroll;
+    parts.erase(parts.begin() + choice.outerLoop);
+    parts.insert(choice.chunksFirst ? parts.begin() : parts.end(), (extent + chunk - 1) / chunk);
+  }
+  return parts;
+}
+
+void KernelLoops::emitPart(KernelEmitter &emitter, Value id) {
+  SmallVector<int64_t> parts = partsOf();
+  int64_t chunk = choice.lanes * choice.unroll, rest = choice.across ? body.outer[choice.outerLoop] % chunk : 0;
   SmallVector<Value> at(parts.size());
-  Value id = loop.getInductionVar();
   for (size_t i = parts.size(); i-- > 0;) {
     Value size = emitter.integer(parts[i]);
     at[i] = i ? arith::RemUIOp::create(b, id, size).getResult() : id;
@@ -126,17 +158,6 @@ void KernelLoops::emit() {
       emitRow(emitter, at, base, false);
     }
   }
-  b.setInsertionPointToEnd(entry);
-  func::ReturnOp::create(b);
-
-  int64_t points = 0;
-  for (const KernelPass &pass : body.passes)
-    points += productOf(pass.inner) * static_cast<int64_t>(1 + pass.reductions.size() + pass.outputs.size());
-  int64_t work = std::max<int64_t>(1, points * (choice.across ? chunk : 1));
-  kernel.setNumbersAttr(b.getStrArrayAttr(SmallVector<StringRef>(numbers.begin(), numbers.end())));
-  kernel.setFunctionAttr(FlatSymbolRefAttr::get(b.getContext(), name));
-  kernel.setExtentAttr(b.getI64IntegerAttr(extent));
-  kernel.setGrainAttr(b.getI64IntegerAttr(std::max<int64_t>(1, target.grainWork / work)));
 }
 
 void KernelLoops::emitRow(KernelEmitter &emitter, ArrayRef<Value> outerValues, Value laneBase, bool isTail) {
@@ -147,8 +168,11 @@ void KernelLoops::emitRow(KernelEmitter &emitter, ArrayRef<Value> outerValues, V
   emitter.lanes = choice.lanes;
   emitter.tail = nullptr;
   emitter.lane = choice.across && choice.lanes > 1 ? choice.outerLoop : -1;
-  for (unsigned p = 0; p < body.passes.size(); ++p)
+  for (unsigned p = 0; p < body.passes.size(); ++p) {
+    if (p > 0 && block.members > 1) // What others read, stored or keep to be read.
+      waitForMembers();
     emitPass(emitter, p, laneBase, isTail);
+  }
 }
 
 void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBase, bool isTail) {
@@ -174,6 +198,10 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
   accumulators = emitInner(emitter, pass, 0, accumulators, laneBase, isTail);
 
   size_t count = pass.reductions.size();
+  bool isDealt = splitOf(number) >= 0;
+  if (choice.across && isDealt)
+    combineMembers(pass, accumulators);
+  SmallVector<Value> sums;
   for (auto [i, op] : llvm::enumerate(pass.reductions)) {
     ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
     if (choice.across) {
@@ -204,8 +232,14 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
       }
       sum = vector::ExtractOp::create(b, sum, ArrayRef<int64_t>{0});
     }
-    rowValues[0][op->getResult(0)] = sum;
+    sums.push_back(sum);
   }
+  if (choice.across)
+    return;
+  if (isDealt)
+    combineMembers(pass, sums);
+  for (auto [op, sum] : llvm::zip_equal(pass.reductions, sums))
+    rowValues[0][op->getResult(0)] = sum;
 }
 
 SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPass &pass, unsigned depth, SmallVector<Value> accumulators,
@@ -235,8 +269,12 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
     order.push_back(loop);
   unsigned which = order[depth];
   int64_t extent = pass.inner[which];
+  bool isDealt = splitOf(passNumber) == static_cast<int>(which);
   auto makeLoop = [&](int64_t from, int64_t to, int64_t step, llvm::function_ref<SmallVector<Value>(SmallVector<Value>)> make) {
-    auto forOp = scf::ForOp::create(b, emitter.integer(from), emitter.integer(to), emitter.integer(step), accumulators);
+    Value first = emitter.integer(from);
+    if (isDealt)
+      first = arith::AddIOp::create(b, first, arith::MulIOp::create(b, member, emitter.integer(step)));
+    auto forOp = scf::ForOp::create(b, first, emitter.integer(to), emitter.integer(isDealt ? step * block.members : step), accumulators);
     OpBuilder::InsertionGuard keep(b);
     b.setInsertionPointToStart(forOp.getBody());
     emitter.loopValues[outer + which] = forOp.getInductionVar();
@@ -263,11 +301,30 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
     });
   if (rest > 0) {
     assert(rest < choice.lanes && "variants divide the whole steps");
-    emitter.tail = tailMask(rest);
-    emitter.loopValues[outer + which] = emitter.integer(whole);
-    emitter.rowValues = rowValues[0];
-    emitBody(emitter, pass, accumulators, 0);
-    emitter.tail = nullptr;
+    auto finishRow = [&](MutableArrayRef<Value> values) {
+      emitter.tail = tailMask(rest);
+      emitter.loopValues[outer + which] = emitter.integer(whole);
+      emitter.rowValues = rowValues[0];
+      emitBody(emitter, pass, values, 0);
+      emitter.tail = nullptr;
+    };
+    if (!isDealt) {
+      finishRow(accumulators);
+      return accumulators;
+    }
+    // The member whose turn it is.
+    Value mine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, member, emitter.integer(whole / step % block.members));
+    auto branch = scf::IfOp::create(b, ValueRange(accumulators).getTypes(), mine, /*withElseRegion=*/!accumulators.empty());
+    OpBuilder::InsertionGuard keep(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> next(accumulators);
+    finishRow(next);
+    if (accumulators.empty())
+      return accumulators;
+    scf::YieldOp::create(b, next);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, accumulators);
+    return SmallVector<Value>(branch.getResults());
   }
   return accumulators;
 }
@@ -313,6 +370,9 @@ void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, Mutab
     stored.push_back(body.outputs[i]);
   for (Value v : stored)
     elements.push_back(emitter.element(v, body.coordinates(shapeOf(v), pass.inner, ctx)));
+  OpBuilder::InsertionGuard keep(b);
+  if (Value condition = stored.empty() ? Value() : storeCondition(passNumber))
+    b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, condition, /*withElseRegion=*/false).thenBlock());
   for (auto [n, v] : llvm::enumerate(stored))
     storeOutput(emitter, pass, v, elements[n], n < pass.kept.size());
 }

@@ -19,9 +19,19 @@ struct LaneChoice {
   bool chunksFirst = false;
 };
 
+/// How the threads of a GPU's block share work: each of `parts` parts of the launch is done by `members` threads, among which a
+/// loop of each pass is dealt out. Within: the members of a part are neighbours; across: its lanes' neighbours are, so that in
+/// both cases neighbouring threads touch neighbouring memory.
+struct BlockChoice {
+  int64_t parts = 1, members = 1;
+  llvm::SmallVector<int> split; ///< by pass: the inner loop that is dealt out, -1 for none
+  int64_t threads() const { return parts * members; }
+};
+
 class KernelLoops {
 public:
-  KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target);
+  /// `alignments`: what the launch's addresses are multiples of, by buffer.
+  KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target, llvm::ArrayRef<int64_t> alignments = {});
   /// Writes the function in front of the kernel and notes its extent.
   void emit();
 
@@ -30,6 +40,29 @@ private:
     llvm::SmallVector<MemoryAccess> accesses;
     int64_t ops = 0;
   };
+  void emitHost();
+  void bindBuffers(KernelEmitter &emitter, llvm::function_ref<mlir::Value(unsigned)> buffer);
+  /// Extents of the launch: a part is a row, or with lanes across rows a chunk of them.
+  llvm::SmallVector<int64_t> partsOf() const;
+  /// The part with the number `id`.
+  void emitPart(KernelEmitter &emitter, mlir::Value id);
+  void finish(llvm::StringRef name, int64_t extent);
+
+  // KernelBlocks.cpp
+  void chooseBlocks();
+  void emitBlocks();
+  mlir::Value callDevice(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments, mlir::Type result);
+  int splitOf(unsigned pass) const { return block.members > 1 ? block.split[pass] : -1; }
+  int64_t scratchBytes() const;
+  int64_t sumBytes() const;
+  /// Sums of all members out of each one's, one value a reduction of the pass.
+  void combineMembers(const KernelPass &pass, llvm::MutableArrayRef<mlir::Value> sums);
+  mlir::Value exchange(mlir::Value scalar, int64_t distance);
+  mlir::Value sumSlot(int64_t reduction, mlir::Value number, mlir::Type type);
+  void waitForMembers();
+  /// Where this thread stores what the pass computes; null: everywhere.
+  mlir::Value storeCondition(unsigned pass);
+
   void collapse();
   void choose();
   double costOf(const Recorded &pass, unsigned loop, int64_t extent, int64_t points);
@@ -52,6 +85,9 @@ private:
   mlir::ImplicitLocOpBuilder b;
   KernelBody body;
   LaneChoice choice;
+  BlockChoice block;
+  llvm::SmallVector<int64_t> alignments;
+  mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> rowValues; ///< by variant
   llvm::SmallVector<std::string> numbers;

@@ -5,6 +5,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace para;
 
@@ -144,6 +146,20 @@ KernelEmitter::Address KernelEmitter::address(Value pointer, Type storage, const
   return result;
 }
 
+unsigned KernelEmitter::alignmentOf(Value pointer, Type storage, const LinearForm &form, ArrayRef<std::pair<Value, int64_t>> dynamic) {
+  int64_t bytes = elementBytes(storage), known = alignments.lookup(pointer);
+  if (known <= bytes || lane < 0)
+    return bytes;
+  known = std::gcd(known, form.constant * bytes);
+  for (auto [atom, factor] : form.terms) { // The loop with lanes advances by all of them.
+    auto dim = dyn_cast<AffineDimExpr>(atom);
+    known = std::gcd(known, factor * bytes * (dim && static_cast<int>(dim.getPosition()) == lane ? lanes : 1));
+  }
+  for (auto [v, stride] : dynamic)
+    known = std::gcd(known, stride * bytes);
+  return std::max(known, bytes);
+}
+
 Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, ArrayRef<Coordinate> index) {
   assert(pointer && "every tensor of a kernel is in memory or computed");
   Type storage = scalar.isInteger(1) ? Type(b.getI8Type()) : scalar;
@@ -157,7 +173,7 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
   }
   form = simplest(form, extents);
   Address place = address(pointer, storage, form, dynamic);
-  unsigned alignment = elementBytes(scalar);
+  unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, dynamic) : elementBytes(scalar);
   Value all = mask(), result;
   auto zero = [&](Type type) { return arith::ConstantOp::create(b, type, b.getZeroAttr(type)).getResult(); };
   if (place.offsets) {
@@ -216,7 +232,7 @@ void KernelEmitter::store(Value element, Value pointer, Type scalar, ArrayRef<in
   if (scalar.isInteger(1))
     element = arith::ExtUIOp::create(b, elementType(storage), element);
   Address place = address(pointer, storage, form, {});
-  unsigned alignment = elementBytes(scalar);
+  unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, {}) : elementBytes(scalar);
   if (place.offsets) {
     auto pointers = VectorType::get({lanes}, pointer.getType());
     Value at = LLVM::GEPOp::create(b, pointers, storage, place.base, ArrayRef<LLVM::GEPArg>{place.offsets});

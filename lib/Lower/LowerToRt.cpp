@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace para;
 
@@ -136,7 +138,7 @@ private:
   std::string shareKernel(rt::FusedOp fused) {
     OpBuilder::InsertionGuard keep(b);
     b.setInsertionPoint(func);
-    auto kernel = rt::KernelOp::create(b, fused.getLoc(), "kernel", b.getArrayAttr({}), FlatSymbolRefAttr(), IntegerAttr(), IntegerAttr());
+    auto kernel = rt::KernelOp::create(b, fused.getLoc(), "kernel", b.getArrayAttr({}), FlatSymbolRefAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr());
     kernel.getBody().takeBody(fused.getBody());
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -238,6 +240,7 @@ private:
 };
 
 struct LowerToRtPass : public para::impl::LowerToRtPassBase<LowerToRtPass> {
+  using LowerToRtPassBase::LowerToRtPassBase;
   void runOnOperation() override {
     SmallVector<ArrayAttr> communicators;
     llvm::StringMap<std::string> kernels;
@@ -245,7 +248,11 @@ struct LowerToRtPass : public para::impl::LowerToRtPassBase<LowerToRtPass> {
     for (auto [stage, func] : llvm::enumerate(funcs))
       SegmentBuilder(getOperation(), func, stage, communicators, kernels).run();
     SmallVector<Attribute> lists(communicators.begin(), communicators.end());
-    if (failed(writeManifest(getOperation(), ArrayAttr::get(&getContext(), lists), "host")))
+    // Which stages talk to which: a back end may want a channel for each.
+    std::set<std::pair<int64_t, int64_t>> pairs;
+    getOperation().walk([&](rt::SendOp send) { pairs.insert({send->getParentOfType<rt::SegmentOp>().getStage(), send.getPeer()}); });
+    SmallVector<std::pair<int64_t, int64_t>> messages(pairs.begin(), pairs.end());
+    if (failed(writeManifest(getOperation(), ArrayAttr::get(&getContext(), lists), target, messages)))
       return signalPassFailure();
     for (func::FuncOp func : funcs)
       func.erase();

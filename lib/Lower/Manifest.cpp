@@ -116,7 +116,7 @@ static FailureOr<json::Object> describeStage(func::FuncOp func, int64_t stage, i
   return result;
 }
 
-LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, StringRef target) {
+LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, StringRef target, ArrayRef<std::pair<int64_t, int64_t>> messages) {
   json::Object manifest;
   if (auto given = module->getAttrOfType<StringAttr>("para.manifest")) {
     llvm::Expected<json::Value> parsed = json::parse(given.getValue());
@@ -148,6 +148,11 @@ LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, Stri
   for (Attribute axes : communicators)
     lists.push_back(json::Object{{"axes", axisNames(cast<ArrayAttr>(axes))}});
   manifest["communicators"] = std::move(lists);
+  json::Array pairs;
+  for (auto [from, to] : messages)
+    pairs.push_back(json::Array{from, to});
+  if (!pairs.empty())
+    manifest["messages"] = std::move(pairs);
   llvm::StringMap<int64_t> primary;
   int64_t stage = 0;
   for (auto func : module.getOps<func::FuncOp>()) {

@@ -11,7 +11,8 @@ std::string segmentName(int64_t stage, unsigned phase);
 
 /// Writes the manifest (runtime/README.md) as `rt.manifest` of the module: what `para.manifest` holds, and tensors, arenas,
 /// communicators and actions of the stage functions, which have their places by now.
-mlir::LogicalResult writeManifest(mlir::ModuleOp module, mlir::ArrayAttr communicators, llvm::StringRef target);
+mlir::LogicalResult writeManifest(mlir::ModuleOp module, mlir::ArrayAttr communicators, llvm::StringRef target,
+                                  llvm::ArrayRef<std::pair<int64_t, int64_t>> messages);
 
 } // namespace para
 

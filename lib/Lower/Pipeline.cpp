@@ -12,13 +12,20 @@ void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   pm.addPass(createFormCallsPass());
   pm.addPass(createFormKernelsPass());
   pm.addPass(createAssignMemoryPass());
-  pm.addPass(createLowerToRtPass());
-  pm.addPass(createEmitKernelsPass());
+  pm.addPass(createLowerToRtPass({options.target}));
+  pm.addPass(createEmitKernelsPass({options.target}));
   // After the kernels: one function is expanded in the one place where it stands.
   pm.addPass(createExpandMathPass());
 }
 
 void para::registerLowerPipelines() {
-  PassPipelineRegistration<>("para-lower-pipeline", "From stages over tensors to the device program",
-                             [](OpPassManager &pm) { buildLowerPipeline(pm); });
+  struct Options : PassPipelineOptions<Options> {
+    Option<std::string> target{*this, "target", llvm::cl::desc("host, cuda or rehearsal"), llvm::cl::init("host")};
+  };
+  PassPipelineRegistration<Options>("para-lower-pipeline", "From stages over tensors to the device program",
+                                    [](OpPassManager &pm, const Options &options) {
+                                      LowerOptions lower;
+                                      lower.target = options.target;
+                                      buildLowerPipeline(pm, lower);
+                                    });
 }

@@ -60,12 +60,17 @@ def Rt_KernelOp : Rt_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "A kernel: the body of fused ops, later a function and its extent";
   let description = [{
     Arguments of the function: addresses of inputs, of outputs, then the numbers named by `numbers` (a mesh axis, or
-    `microbatch`). The body is dropped when `function` is there.
+    `microbatch`). The body is dropped when `function` is there. With `block` the function is what one of so many threads of a
+    block does, and `extent` counts blocks.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$numbers, OptionalAttr<FlatSymbolRefAttr>:$function,
-                       OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$grain);
+                       OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$grain, OptionalAttr<I64Attr>:$block,
+                       OptionalAttr<I64Attr>:$shared_bytes);
   let regions = (region AnyRegion:$body);
-  let assemblyFormat = "$sym_name `numbers` $numbers (`function` $function^)? (`extent` $extent^)? (`grain` $grain^)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name `numbers` $numbers (`function` $function^)? (`extent` $extent^)? (`grain` $grain^)? (`block` $block^)?
+    (`shared` $shared_bytes^)? attr-dict-with-keyword $body
+  }];
 }
 
 class Rt_DeviceOp<string mnemonic, dag more> : Rt_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -12,3 +12,12 @@ KernelTarget KernelTarget::host() {
   target.vectorBytes = features.lookup("avx512f") ? 64 : features.lookup("avx2") ? 32 : 16;
   return target;
 }
+
+KernelTarget KernelTarget::gpu() {
+  KernelTarget target;
+  target.vectorBytes = 16;
+  target.mostScratchBytes = 32 << 10; // shared memory that needs no permission is 48 KiB, sums take some
+  target.grainWork = 1;
+  target.hasBlocks = true;
+  return target;
+}

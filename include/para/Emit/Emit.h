@@ -10,9 +10,11 @@
 namespace para {
 
 struct EmitOptions {
-  std::string output; ///< "-" is standard output (llvm)
-  std::string target = "host";
-  /// llvm: text of the optimized module. object: one object file without the runtime. shared: a library which exports
+  std::string output; ///< "-" is standard output (llvm, ptx)
+  std::string target = "host"; ///< host, cuda, or rehearsal: the kernels of cuda, run by the processor
+  /// GPUs whose code a program for cuda carries.
+  std::vector<std::string> arch = {"sm_80", "sm_90", "sm_100"};
+  /// llvm: text of the optimized module (cuda: of the kernels, for the first GPU). ptx: the kernels for the first GPU. object: one object file without the runtime. shared: a library which exports
   /// `para_main_program`. exe: linked with the runtime.
   std::string kind = "exe";
   /// This program's path, next to which the runtime is; empty: asked of the system.

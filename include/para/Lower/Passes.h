@@ -13,7 +13,7 @@
 namespace para {
 
 struct LowerOptions {
-  std::string target = "host";
+  std::string target = "host"; ///< host, cuda, or rehearsal (kernels as for cuda)
 };
 
 #define GEN_PASS_DECL

@@ -29,10 +29,16 @@ def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
 def LowerToRtPass : Pass<"para-lower-to-rt", "::mlir::ModuleOp"> {
   let summary = "Makes segments of device ops and shares equal kernels; completes the manifest";
   let dependentDialects = ["::para::rt::RtDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "what the manifest says the program is for">];
 }
 
 def EmitKernelsPass : Pass<"para-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "Writes the loops of each kernel as a function over vectors";
+  let description = [{
+    On the host a function of a range of the launch. For `cuda` and `rehearsal` a function of one thread of a block
+    (KernelBlocks.cpp), which asks its place of the functions para_gpu_*; their meaning is in runtime/rehearsal/Blocks.h.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }

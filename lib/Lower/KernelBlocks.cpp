@@ -1,0 +1,291 @@
+//===- KernelBlocks.cpp - Kernels as functions of a GPU's thread ----------===//
+//
+// The same passes and bodies as on the host, dealt out to the threads of a block. A thread alone does what the host does for one
+// part of the launch. Where several share a part, each walks through its share of a loop, and they meet between passes: by warp
+// shuffles and warp barriers up to 32 members, by shared memory and block barriers beyond. The order in which terms are added
+// depends on the kernel alone, so that results repeat bit for bit.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace para;
+
+static constexpr int64_t warp = 32, usualThreads = 128, mostMembers = 1024;
+static constexpr int64_t busyThreads = 1 << 16; ///< what keeps a large GPU at work
+static constexpr int64_t mostSumBytes = 12 << 10;
+
+/// Scratch of one part.
+int64_t KernelLoops::scratchBytes() const {
+  int64_t bytes = 0;
+  for (const KernelPass &pass : body.passes)
+    for (Value v : pass.kept)
+      bytes += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+  return bytes;
+}
+
+/// Room for the sums of members; those of one warp need none.
+int64_t KernelLoops::sumBytes() const {
+  if (block.members == 1 || (!choice.across && block.members <= warp))
+    return 0;
+  int64_t bytes = 0;
+  for (const KernelPass &pass : body.passes)
+    for (Operation *op : pass.reductions)
+      bytes += choice.across ? block.threads() * choice.lanes * elementBytes(op->getResult(0).getType()) : warp * 8;
+  return llvm::alignTo(bytes, 16);
+}
+
+void KernelLoops::chooseBlocks() {
+  choice.unroll = 1;
+  block = BlockChoice();
+  bool hasSums = false, keeps = scratchBytes() > 0;
+  int64_t steps = 1; // of the longest pass
+  for (auto [number, pass] : llvm::enumerate(body.passes)) {
+    int loop = choice.across ? -1 : choice.innerLoops[number];
+    for (unsigned i = 0; i < pass.inner.size() && (choice.across || choice.innerLoops[number] < 0); ++i)
+      if (loop < 0 || pass.inner[i] > pass.inner[loop])
+        loop = i;
+    block.split.push_back(loop);
+    hasSums |= !pass.reductions.empty();
+    bool hasLanes = !choice.across && choice.innerLoops[number] >= 0;
+    if (loop >= 0)
+      steps = std::max(steps, (pass.inner[loop] + (hasLanes ? choice.lanes : 1) - 1) / (hasLanes ? choice.lanes : 1));
+  }
+  int64_t parts = productOf(partsOf());
+  if (choice.across) {
+    // Few columns: their rows are dealt out too, some to each member.
+    if (hasSums)
+      while (block.members < 16 && block.members * 8 <= steps && parts * block.members < busyThreads)
+        block.members *= 2;
+    if (block.members > 1 && body.outer[choice.outerLoop] % choice.lanes != 0)
+      choice.lanes = 1; // All threads meet at one barrier: there is no other path for the last chunk.
+    block.parts = warp;
+    while (block.members > 1 && sumBytes() > mostSumBytes)
+      block.members /= 2;
+    if (block.members == 1)
+      block.parts = usualThreads;
+    return;
+  }
+  int64_t most = parts < 256 ? mostMembers : 256;
+  block.members = std::min<int64_t>(llvm::PowerOf2Ceil(steps), most);
+  while (block.members > 1 && block.members <= warp && parts * block.members > 4 * busyThreads && block.members * 4 > steps)
+    block.members /= 2; // Many short rows: fewer exchanges.
+  if (keeps) // Rows kept in shared memory: not many at once.
+    block.members = std::max(block.members, warp);
+  block.parts = block.members > warp ? 1 : usualThreads / block.members;
+  while (block.parts > 1 && block.parts * scratchBytes() > target.mostScratchBytes)
+    block.parts /= 2;
+}
+
+Value KernelLoops::callDevice(StringRef name, ArrayRef<Value> arguments, Type result) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  SmallVector<Type> types;
+  for (Value v : arguments)
+    types.push_back(v.getType());
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard keep(b);
+    b.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(b, name, b.getFunctionType(types, result ? TypeRange(result) : TypeRange())).setPrivate();
+  }
+  auto call = func::CallOp::create(b, name, result ? TypeRange(result) : TypeRange(), arguments);
+  return result ? call.getResult(0) : Value();
+}
+
+void KernelLoops::emitBlocks() {
+  chooseBlocks();
+  // The function: void (ptr buffer..., i64 number...).
+  std::string name = kernel.getSymName().str() + "_block";
+  b.setInsertionPoint(kernel);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  SmallVector<Type> types(body.block->getNumArguments() + body.outputs.size(), pointer);
+  auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
+  entry = func.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  KernelEmitter emitter(b, body, facts, kernel);
+  bindBuffers(emitter, [&](unsigned i) {
+    if (i < alignments.size())
+      emitter.alignments[entry->getArgument(i)] = alignments[i];
+    return entry->getArgument(i);
+  });
+  llvm::StringMap<Value> known;
+  auto number = [&](StringRef axis) -> Value {
+    Value &v = known[axis];
+    if (!v) {
+      v = entry->addArgument(b.getI64Type(), kernel.getLoc());
+      types.push_back(v.getType());
+      numbers.push_back(axis.str());
+    }
+    return v;
+  };
+  emitter.number = number;
+
+  int64_t parts = productOf(partsOf()), blocks = llvm::divideCeil(parts, block.parts);
+  auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)).getResult(); };
+  thread = callDevice("para_gpu_thread", {}, b.getI32Type());
+  Value part = thread;
+  bool isShared = block.members > 1;
+  if (isShared) {
+    Value width = small(choice.across ? block.parts : block.members);
+    Value quotient = arith::DivUIOp::create(b, thread, width), rest = arith::RemUIOp::create(b, thread, width);
+    part = choice.across ? rest : quotient;
+    member = arith::ExtUIOp::create(b, b.getI64Type(), choice.across ? quotient : rest);
+  }
+  // In 32 bits where they hold all parts: the divisions that follow are cheaper then.
+  Value id = callDevice("para_gpu_block", {}, b.getI32Type());
+  bool isNarrow = blocks * block.parts < INT32_MAX;
+  auto widen = [&](Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v).getResult(); };
+  if (isNarrow)
+    id = widen(arith::AddIOp::create(b, arith::MulIOp::create(b, id, small(block.parts)), part));
+  else
+    id = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(id), emitter.integer(block.parts)), widen(part));
+  int64_t scratch = scratchBytes();
+  if (scratch + sumBytes() > 0)
+    sharedMemory = callDevice("para_gpu_shared", {}, pointer);
+  int64_t offset = 0;
+  for (KernelPass &pass : body.passes)
+    for (Value v : pass.kept) {
+      Value mine = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(part), emitter.integer(scratch)), emitter.integer(offset));
+      Value at = LLVM::GEPOp::create(b, pointer, b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{mine});
+      emitter.pointers[v] = at;
+      emitter.alignments[at] = 16;
+      offset += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+    }
+  if (blocks * block.parts != parts) {
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, emitter.integer(parts));
+    if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.
+      active = inside;
+      id = arith::SelectOp::create(b, inside, id, emitter.integer(parts - 1));
+    } else {
+      b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, inside, /*withElseRegion=*/false).thenBlock());
+    }
+  }
+  emitPart(emitter, id);
+  b.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(b);
+  func.setFunctionType(b.getFunctionType(types, {}));
+  finish(name, blocks);
+  kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
+  kernel.setSharedBytesAttr(b.getI64IntegerAttr(scratch * block.parts + sumBytes()));
+}
+
+Value KernelLoops::storeCondition(unsigned pass) {
+  if (block.members == 1 || block.split[pass] >= 0)
+    return active;
+  Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, member, arith::ConstantOp::create(b, b.getI64IntegerAttr(0)));
+  return active ? arith::AndIOp::create(b, first, active).getResult() : first;
+}
+
+/// The threads of a warp that share this thread's part, as bits.
+static Value groupOf(ImplicitLocOpBuilder &b, Value thread, int64_t members) {
+  auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(static_cast<int32_t>(v))).getResult(); };
+  if (members >= warp)
+    return small(-1);
+  Value first = arith::AndIOp::create(b, thread, small(warp - members));
+  return arith::ShLIOp::create(b, small((int64_t(1) << members) - 1), first);
+}
+
+void KernelLoops::waitForMembers() {
+  if (!choice.across && block.members <= warp)
+    callDevice("para_gpu_group_barrier", {groupOf(b, thread, block.members)}, nullptr);
+  else
+    callDevice("para_gpu_barrier", {}, nullptr);
+}
+
+/// The value of the thread whose number differs in the bit `distance`.
+Value KernelLoops::exchange(Value scalar, int64_t distance) {
+  Type type = scalar.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Value raw = isa<FloatType>(type) ? arith::BitcastOp::create(b, b.getIntegerType(bits), scalar).getResult() : scalar;
+  Value group = groupOf(b, thread, block.members), far = arith::ConstantOp::create(b, b.getI32IntegerAttr(distance));
+  auto move = [&](Value v) { return callDevice("para_gpu_shuffle", {v, far, group}, i32); };
+  if (bits == 64) {
+    Value half = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
+    Value low = move(arith::TruncIOp::create(b, i32, raw)), high = move(arith::TruncIOp::create(b, i32, arith::ShRUIOp::create(b, raw, half)));
+    raw = arith::OrIOp::create(b, arith::ExtUIOp::create(b, i64, low), arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i64, high), half));
+  } else if (bits == 32) {
+    raw = move(raw);
+  } else {
+    raw = arith::TruncIOp::create(b, raw.getType(), move(arith::ExtUIOp::create(b, i32, raw)));
+  }
+  return isa<FloatType>(type) ? arith::BitcastOp::create(b, type, raw).getResult() : raw;
+}
+
+/// Where the `number`-th sum of a reduction, counted over all passes, waits to be read by others.
+Value KernelLoops::sumSlot(int64_t reduction, Value number, Type type) {
+  int64_t begin = scratchBytes() * block.parts;
+  for (const KernelPass &pass : body.passes)
+    for (Operation *op : pass.reductions) {
+      if (reduction-- == 0) {
+        int64_t size = elementBytes(type) * (choice.across ? choice.lanes : 1);
+        auto integer = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(v)).getResult(); };
+        Value at = arith::AddIOp::create(b, arith::MulIOp::create(b, number, integer(size)), integer(begin));
+        return LLVM::GEPOp::create(b, sharedMemory.getType(), b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{at});
+      }
+      begin += choice.across ? block.threads() * choice.lanes * elementBytes(op->getResult(0).getType()) : warp * 8;
+    }
+  return nullptr;
+}
+
+void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> sums) {
+  if (pass.reductions.empty())
+    return;
+  auto kindOf = [&](unsigned i) { return cast<ElementOpInterface>(pass.reductions[i]).getCombiner(); };
+  if (!choice.across)
+    for (auto [i, sum] : llvm::enumerate(sums))
+      for (int64_t distance = std::min(block.members, warp) / 2; distance >= 1; distance /= 2)
+        sum = scalar::combine(b, kindOf(i), sum, exchange(sum, distance));
+  if (!choice.across && block.members <= warp)
+    return;
+  auto integer = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(v)).getResult(); };
+  int64_t before = 0;
+  for (const KernelPass &other : body.passes) {
+    if (&other == &pass)
+      break;
+    before += other.reductions.size();
+  }
+  // A bool is stored as a byte.
+  auto storage = [&](Type type) {
+    Type scalar = getElementTypeOrSelf(type);
+    if (!scalar.isInteger(1))
+      return type;
+    return isa<VectorType>(type) ? Type(VectorType::get({choice.lanes}, b.getI8Type())) : Type(b.getI8Type());
+  };
+  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), thread), number = wide;
+  OpBuilder::InsertPoint here;
+  if (!choice.across) {
+    number = arith::DivUIOp::create(b, wide, integer(warp));
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, wide, integer(warp)), integer(0));
+    auto branch = scf::IfOp::create(b, TypeRange{}, isFirst, /*withElseRegion=*/false);
+    here = b.saveInsertionPoint();
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Type stored = storage(sum.getType());
+    Value raw = stored == sum.getType() ? sum : arith::ExtUIOp::create(b, stored, sum).getResult();
+    LLVM::StoreOp::create(b, raw, sumSlot(before + i, number, getElementTypeOrSelf(stored)), elementBytes(stored));
+  }
+  if (!choice.across)
+    b.restoreInsertionPoint(here);
+  callDevice("para_gpu_barrier", {}, nullptr);
+  int64_t count = choice.across ? block.members : block.members / warp;
+  Value part = choice.across ? arith::RemUIOp::create(b, wide, integer(block.parts)).getResult() : integer(0);
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Type type = sum.getType(), stored = storage(type);
+    Value total;
+    for (int64_t m = 0; m < count; ++m) {
+      Value from = choice.across ? arith::AddIOp::create(b, part, integer(m * block.parts)).getResult() : integer(m);
+      Value one = LLVM::LoadOp::create(b, stored, sumSlot(before + i, from, getElementTypeOrSelf(stored)), elementBytes(stored));
+      if (stored != type)
+        one = arith::TruncIOp::create(b, type, one);
+      total = total ? scalar::combine(b, kindOf(i), total, one) : one;
+    }
+    sum = total;
+  }
+}

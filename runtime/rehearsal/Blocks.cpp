@@ -1,0 +1,163 @@
+//===- Blocks.cpp - A GPU's blocks on the processor ---------------------------===//
+//
+// Threads of kernels that never wait run one after another; others are contexts of their own. Shared memory is filled
+// with a pattern before each block, as nothing may be read there that was not written.
+//
+//===----------------------------------------------------------------------===//
+#include "Blocks.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <ucontext.h>
+#include <vector>
+
+namespace {
+enum class State { Ready, AtBarrier, InGroup, Ended };
+
+struct Thread {
+  ucontext_t context;
+  State state = State::Ready;
+  uint32_t group = 0;
+  int32_t value = 0, distance = 0;
+  bool shuffles = false;
+  std::unique_ptr<char[]> stack;
+};
+
+struct Block {
+  void (*function)(const int64_t *);
+  const int64_t *args;
+  int32_t number = 0, current = 0, threads = 0;
+  std::vector<Thread> all;
+  ucontext_t scheduler;
+  std::vector<uint64_t> shared;
+};
+
+constexpr size_t stackBytes = 64 << 10;
+constexpr int32_t warp = 32;
+thread_local Block *block = nullptr;
+
+[[noreturn]] void misuse(const char *what) {
+  std::fprintf(stderr, "para: rehearsal: block %d, thread %d: %s\n", block->number, block->current, what);
+  std::abort();
+}
+
+void enter() {
+  block->function(block->args);
+  block->all[size_t(block->current)].state = State::Ended;
+  swapcontext(&block->all[size_t(block->current)].context, &block->scheduler);
+}
+
+void leave() { swapcontext(&block->all[size_t(block->current)].context, &block->scheduler); }
+
+/// Frees the threads of a group when all of them are there.
+bool releaseGroup(int32_t first, uint32_t group) {
+  for (int32_t i = 0; i < warp; ++i)
+    if (group >> i & 1) {
+      if (first + i >= block->threads)
+        misuse("a group has threads beyond the block");
+      Thread &other = block->all[size_t(first + i)];
+      if (other.state == State::Ended)
+        misuse("a group waits for a thread that has ended");
+      if (other.state != State::InGroup)
+        return false;
+      if (other.group != group)
+        misuse("threads of a warp wait for different groups");
+    }
+  int32_t values[warp];
+  for (int32_t i = 0; i < warp; ++i)
+    if (group >> i & 1)
+      values[i] = block->all[size_t(first + i)].value;
+  for (int32_t i = 0; i < warp; ++i)
+    if (group >> i & 1) {
+      Thread &mine = block->all[size_t(first + i)];
+      if (mine.shuffles && !(group >> (i ^ mine.distance) & 1))
+        misuse("a shuffle reads a thread outside of its group");
+      mine.value = values[i ^ mine.distance];
+      mine.state = State::Ready;
+    }
+  return true;
+}
+
+void runCooperative() {
+  for (Thread &thread : block->all) {
+    thread.state = State::Ready;
+    if (!thread.stack)
+      thread.stack.reset(new char[stackBytes]);
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack.get();
+    thread.context.uc_stack.ss_size = stackBytes;
+    thread.context.uc_link = nullptr;
+    makecontext(&thread.context, enter, 0);
+  }
+  while (true) {
+    bool moved = false;
+    int32_t ended = 0, waiting = 0;
+    for (int32_t i = 0; i < block->threads; ++i) {
+      Thread &thread = block->all[size_t(i)];
+      if (thread.state == State::Ready) {
+        block->current = i;
+        swapcontext(&block->scheduler, &thread.context);
+        moved = true;
+      }
+      if (thread.state == State::InGroup)
+        moved |= releaseGroup(i / warp * warp, thread.group);
+      ended += thread.state == State::Ended;
+      waiting += thread.state == State::AtBarrier;
+    }
+    if (ended == block->threads)
+      return;
+    if (waiting == block->threads)
+      for (Thread &thread : block->all)
+        thread.state = State::Ready;
+    else if (!moved)
+      misuse("waits for threads of its block that do not come");
+  }
+}
+} // namespace
+
+int32_t para_gpu_thread() { return block->current; }
+int32_t para_gpu_block() { return block->number; }
+void *para_gpu_shared() { return block->shared.data(); }
+
+void para_gpu_barrier() {
+  block->all[size_t(block->current)].state = State::AtBarrier;
+  leave();
+}
+
+static int32_t meet(int32_t value, int32_t distance, int32_t group, bool shuffles) {
+  Thread &mine = block->all[size_t(block->current)];
+  mine.state = State::InGroup;
+  mine.group = uint32_t(group);
+  mine.value = value;
+  mine.distance = distance;
+  mine.shuffles = shuffles;
+  if (!(mine.group >> (block->current % warp) & 1))
+    misuse("is not in the group that it waits for");
+  leave();
+  return mine.value;
+}
+
+void para_gpu_group_barrier(int32_t group) { meet(0, 0, group, false); }
+int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { return meet(value, distance, group, true); }
+
+void para_rehearse_blocks(void (*function)(const int64_t *), int64_t begin, int64_t end, int32_t threads, int32_t sharedBytes,
+                          int32_t waits, const int64_t *args) {
+  thread_local Block mine;
+  block = &mine;
+  mine.function = function;
+  mine.args = args;
+  mine.threads = threads;
+  mine.all.resize(size_t(threads));
+  mine.shared.resize(size_t(sharedBytes + 15) / 16 * 2 + 2);
+  for (int64_t i = begin; i < end; ++i) {
+    mine.number = int32_t(i);
+    std::memset(mine.shared.data(), 0xff, mine.shared.size() * 8);
+    if (waits)
+      runCooperative();
+    else
+      for (mine.current = 0; mine.current < threads; ++mine.current)
+        function(args);
+  }
+}

@@ -1,0 +1,31 @@
+//===- Blocks.h - A GPU's blocks on the processor ---------------*- C++ -*-===//
+//
+// What kernels of a GPU ask of their machine. On a GPU the compiler puts an instruction in the place of each of these; here a
+// thread of a block runs until it waits for others, and then the next one does.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_RUNTIME_REHEARSAL_BLOCKS_H
+#define PARA_RUNTIME_REHEARSAL_BLOCKS_H
+
+#include <cstdint>
+
+extern "C" {
+/// This thread's number in its block, and the block's in the launch.
+int32_t para_gpu_thread();
+int32_t para_gpu_block();
+/// The block's shared memory, 16 bytes aligned; not initialized.
+void *para_gpu_shared();
+/// Returns when all threads of the block that have not ended are here; they see each other's stores then.
+void para_gpu_barrier();
+/// The same for the threads of this warp whose bits are in `group`, this one's among them.
+void para_gpu_group_barrier(int32_t group);
+/// The value that the thread whose number in the warp differs by the bits of `distance` brings; both are in `group`.
+int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group);
+
+/// Runs the blocks [begin, end) of `threads` threads each; `waits` says whether the kernel calls one of the last three. A misuse on which a GPU would hang or go astray (a barrier that not
+/// all reach, a shuffle with a thread outside of the group) ends the program with a sentence.
+void para_rehearse_blocks(void (*thread)(const int64_t *args), int64_t begin, int64_t end, int32_t threads, int32_t sharedBytes,
+                          int32_t waits, const int64_t *args);
+}
+
+#endif
