@@ -68,7 +68,7 @@ void initialize(const Initializer &initializer, const Tensor &tensor, const Box 
     int64_t global = 0, at = 0;
     for (size_t d = 0; d < rank; ++d) {
       global = global * tensor.shape[d] + box.begin[d] + index[d];
-      at = at * tensor.local[d] + index[d];
+      at = at * tensor.local[d] + box.local[d] + index[d];
     }
     storeScalar(tensor.dtype, static_cast<char *>(local) + at * step, sample(initializer, key, uint64_t(global)));
     size_t d = rank;

@@ -135,6 +135,8 @@ static Status readTensor(const Json &json, const Manifest &manifest, const std::
   reader.required("local", tensor.local);
   reader.required("offset", tensor.offset);
   reader.optional("stacked", tensor.stacked);
+  reader.optional("units", tensor.units);
+  reader.optional("blocks", tensor.blocks);
   reader.optional("trainable", tensor.trainable);
   reader.optional("primary", tensor.primary);
   reader.optional("buffer", tensor.buffer);
@@ -155,11 +157,19 @@ static Status readTensor(const Json &json, const Manifest &manifest, const std::
     return Status::error(path + " has a shape, dims and local of different ranks");
   if (tensor.shape.size() > size_t(PARA_MAX_RANK))
     return Status::error(path + " has more dimensions than " + std::to_string(PARA_MAX_RANK));
-  for (size_t d = 0; d < tensor.shape.size(); ++d)
-    if (tensor.shape[d] < 0 || tensor.local[d] != paddedSize(manifest, tensor.shape[d], tensor.dims[d]))
+  for (auto *list : {&tensor.units, &tensor.blocks})
+    if (list->empty())
+      list->assign(tensor.shape.size(), 1);
+  if (tensor.units.size() != tensor.shape.size() || tensor.blocks.size() != tensor.shape.size())
+    return Status::error(path + " has units or blocks of another rank than its shape");
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    int64_t unit = tensor.units[d], blocks = tensor.blocks[d];
+    if (tensor.shape[d] < 0 || unit < 1 || blocks < 1 || unit > (int64_t(1) << 40) / blocks || tensor.shape[d] % (unit * blocks))
+      return Status::error(path + format(" has no whole units and blocks in dimension %zu", d));
+    if (tensor.local[d] != paddedSize(manifest, tensor, d))
       return Status::error(path + format(" has local size %lld in dimension %zu where its cuts give %lld",
-                                         (long long)tensor.local[d], d,
-                                         (long long)paddedSize(manifest, tensor.shape[d], tensor.dims[d])));
+                                         (long long)tensor.local[d], d, (long long)paddedSize(manifest, tensor, d)));
+  }
   if (const Json *source = reader.find("source", false))
     PARA_TRY(readSource(*source, path + " source", tensor.source));
   return Status::success();

@@ -36,6 +36,7 @@ struct Tensor {
   DType dtype;
   std::vector<int64_t> shape, local;
   std::vector<std::vector<std::string>> dims; ///< axes that cut each dimension, in order
+  std::vector<int64_t> units, blocks;         ///< of each dimension: elements cut together, parts cut each by itself
   int64_t offset = 0;                         ///< bytes from the arena's start
   int64_t stacked = 1;                        ///< blocks of `local`, one a microbatch
   bool trainable = true, primary = true, buffer = false;

@@ -21,19 +21,23 @@ static int64_t axisSize(const Manifest &manifest, const std::string &axis) {
   return index >= 0 ? manifest.mesh[index].size : manifest.microbatches;
 }
 
-int64_t paddedSize(const Manifest &manifest, int64_t size, const std::vector<std::string> &axes) {
-  for (const std::string &axis : axes) {
+int64_t paddedSize(const Manifest &manifest, const Tensor &tensor, size_t d) {
+  if (tensor.dims[d].empty())
+    return tensor.shape[d];
+  int64_t units = tensor.shape[d] / tensor.blocks[d] / tensor.units[d];
+  for (const std::string &axis : tensor.dims[d]) {
     int64_t parts = axisSize(manifest, axis);
-    size = (size + parts - 1) / parts;
+    units = (units + parts - 1) / parts;
   }
-  return size;
+  return units * tensor.units[d] * tensor.blocks[d];
 }
 
-Box shardBox(const Manifest &manifest, const Tensor &tensor, const std::vector<int64_t> &coordinates,
-             int64_t microbatch) {
-  Box box;
+std::vector<Box> shardBoxes(const Manifest &manifest, const Tensor &tensor, const std::vector<int64_t> &coordinates,
+                            int64_t microbatch) {
+  std::vector<Box> boxes(1);
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
-    int64_t begin = 0, end = tensor.shape[d], padded = tensor.shape[d];
+    int64_t unit = tensor.units[d], blocks = tensor.blocks[d], extent = tensor.shape[d] / blocks;
+    int64_t begin = 0, end = extent / unit, padded = end;
     for (const std::string &axis : tensor.dims[d]) {
       int index = manifest.axisIndex(axis);
       int64_t parts = axisSize(manifest, axis), at = index >= 0 ? coordinates[index] : microbatch;
@@ -41,10 +45,17 @@ Box shardBox(const Manifest &manifest, const Tensor &tensor, const std::vector<i
       begin = std::min(begin + at * padded, end);
       end = std::min(begin + padded, end);
     }
-    box.begin.push_back(begin);
-    box.size.push_back(end - begin);
+    std::vector<Box> next;
+    for (const Box &box : boxes)
+      for (int64_t block = 0; block < blocks; ++block) {
+        next.push_back(box);
+        next.back().begin.push_back(block * extent + begin * unit);
+        next.back().size.push_back((end - begin) * unit);
+        next.back().local.push_back(block * padded * unit);
+      }
+    boxes = std::move(next);
   }
-  return box;
+  return boxes;
 }
 
 bool isFirstReplica(const Manifest &manifest, const Tensor &tensor, int64_t rank) {

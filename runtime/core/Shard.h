@@ -6,6 +6,9 @@
 //
 //   shape 10, dims [data=4]: local 3, begins 0 3 6 9, valid 3 3 3 1.
 //
+// A dimension may be cut in units of several elements, and may fall into equal blocks that are cut each by itself (a fused
+// [3, heads, width] cut between heads): a rank then holds one box a block, one after another.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PARA_RUNTIME_CORE_SHARD_H
 #define PARA_RUNTIME_CORE_SHARD_H
@@ -14,19 +17,19 @@
 
 namespace para::runtime {
 
-/// A box of a global tensor: per dimension where it begins and how many elements are valid.
+/// A box of a global tensor: per dimension where it begins, how many elements are valid, and where it begins in the local tensor.
 struct Box {
-  std::vector<int64_t> begin, size;
+  std::vector<int64_t> begin, size, local;
   bool empty() const;
   int64_t elements() const;
 };
 
-/// Size of a piece after all cuts, with its padding.
-int64_t paddedSize(const Manifest &manifest, int64_t size, const std::vector<std::string> &axes);
+/// Size of dimension `d` after all cuts, with its padding.
+int64_t paddedSize(const Manifest &manifest, const Tensor &tensor, size_t d);
 
-/// What `tensor` holds at `coordinates` (mesh order) for one microbatch.
-Box shardBox(const Manifest &manifest, const Tensor &tensor, const std::vector<int64_t> &coordinates,
-             int64_t microbatch);
+/// What `tensor` holds at `coordinates` (mesh order) for one microbatch, a box a block; boxes may be empty.
+std::vector<Box> shardBoxes(const Manifest &manifest, const Tensor &tensor, const std::vector<int64_t> &coordinates,
+                            int64_t microbatch);
 
 /// Whether `rank` is the one of all ranks with equal data that speaks for them: 0 on every axis that does not cut the
 /// tensor. The pipeline axis is not looked at.

@@ -14,14 +14,14 @@ Status TensorStore::fillBlocks(const Tensor &tensor, const std::function<void(co
   int64_t bytes = tensor.localBytes();
   char *arena = device.hostArena();
   for (int64_t block = 0; block < tensor.stacked; ++block) {
-    Box box = shardBox(manifest, tensor, coordinates, block);
     int64_t offset = tensor.offset + block * bytes;
     if (!arena)
       buffer.resize(size_t(bytes));
     char *local = arena ? arena + offset : buffer.data();
     std::memset(local, 0, size_t(bytes));
-    if (!box.empty())
-      fill(box, local);
+    for (const Box &box : shardBoxes(manifest, tensor, coordinates, block))
+      if (!box.empty())
+        fill(box, local);
     if (!arena)
       PARA_TRY(device.write(offset, local, bytes));
   }
@@ -31,13 +31,15 @@ Status TensorStore::fillBlocks(const Tensor &tensor, const std::function<void(co
 Status TensorStore::scatter(const Tensor &tensor, const Array &global) {
   int64_t step = elementBytes(tensor.dtype), fileStep = elementBytes(global.dtype);
   std::vector<int64_t> zero(tensor.shape.size(), 0);
-  std::vector<char> part;
+  std::vector<char> part, converted;
   return fillBlocks(tensor, [&](const Box &box, char *local) {
     if (global.dtype == tensor.dtype)
-      return copyBox(global.data, tensor.shape, box.begin, local, tensor.local, zero, box.size, step);
-    part.assign(size_t(tensor.localElements() * fileStep), 0);
-    copyBox(global.data, tensor.shape, box.begin, part.data(), tensor.local, zero, box.size, fileStep);
-    convertElements(global.dtype, part.data(), tensor.dtype, local, tensor.localElements());
+      return copyBox(global.data, tensor.shape, box.begin, local, tensor.local, box.local, box.size, step);
+    part.resize(size_t(box.elements() * fileStep));
+    converted.resize(size_t(box.elements() * step));
+    copyBox(global.data, tensor.shape, box.begin, part.data(), box.size, zero, box.size, fileStep);
+    convertElements(global.dtype, part.data(), tensor.dtype, converted.data(), box.elements());
+    copyBox(converted.data(), box.size, zero, local, tensor.local, box.local, box.size, step);
   });
 }
 
@@ -51,7 +53,7 @@ Status TensorStore::fillConstant(const Tensor &tensor, double value) {
     whole.resize(size_t(box.elements() * step));
     for (int64_t i = 0, n = box.elements(); i < n; ++i)
       storeScalar(tensor.dtype, whole.data() + i * step, value);
-    copyBox(whole.data(), box.size, zero, local, tensor.local, zero, box.size, step);
+    copyBox(whole.data(), box.size, zero, local, tensor.local, box.local, box.size, step);
   });
 }
 
@@ -76,7 +78,6 @@ Status TensorStore::gather(const Global &global, Array &array) {
   char *memory = nullptr;
   if (world.rank() == 0)
     array = Array::allocate(tensor.dtype, tensor.shape, memory);
-  std::vector<int64_t> zero(tensor.shape.size(), 0);
   int64_t bytes = tensor.stacked * tensor.localBytes(), step = elementBytes(tensor.dtype);
   for (int64_t owner = 0; owner < world.size(); ++owner) {
     bool isMine = owner == world.rank();
@@ -93,11 +94,10 @@ Status TensorStore::gather(const Global &global, Array &array) {
     if (world.rank() != 0)
       continue;
     std::vector<int64_t> at = manifest.coordinates(owner);
-    for (int64_t block = 0; block < tensor.stacked; ++block) {
-      Box box = shardBox(manifest, tensor, at, block);
-      copyBox(buffer.data() + block * tensor.localBytes(), tensor.local, zero, memory, tensor.shape, box.begin, box.size,
-              step);
-    }
+    for (int64_t block = 0; block < tensor.stacked; ++block)
+      for (const Box &box : shardBoxes(manifest, tensor, at, block))
+        copyBox(buffer.data() + block * tensor.localBytes(), tensor.local, box.local, memory, tensor.shape, box.begin,
+                box.size, step);
   }
   return Status::success();
 }

@@ -21,14 +21,37 @@ static Manifest meshManifest(std::vector<MeshAxis> mesh, int64_t microbatches = 
   return manifest;
 }
 
-static Tensor cutTensor(const Manifest &manifest, std::vector<int64_t> shape, std::vector<std::vector<std::string>> dims) {
+static Tensor cutTensor(const Manifest &manifest, std::vector<int64_t> shape, std::vector<std::vector<std::string>> dims,
+                        std::vector<int64_t> units = {}, std::vector<int64_t> blocks = {}) {
   Tensor tensor{};
   tensor.name = "t";
   tensor.shape = shape;
   tensor.dims = dims;
+  tensor.units = units.empty() ? std::vector<int64_t>(shape.size(), 1) : units;
+  tensor.blocks = blocks.empty() ? std::vector<int64_t>(shape.size(), 1) : blocks;
   for (size_t d = 0; d < shape.size(); ++d)
-    tensor.local.push_back(paddedSize(manifest, shape[d], dims[d]));
+    tensor.local.push_back(paddedSize(manifest, tensor, d));
   return tensor;
+}
+
+/// The box of a tensor that does not fall into blocks.
+static Box shardBox(const Manifest &manifest, const Tensor &tensor, const std::vector<int64_t> &coordinates, int64_t microbatch) {
+  std::vector<Box> boxes = shardBoxes(manifest, tensor, coordinates, microbatch);
+  EXPECT_EQ(boxes.size(), 1u);
+  return boxes[0];
+}
+
+// A fused [3 blocks, 4 heads of 2] cut between heads over 3 ranks: 2, 2 and 0 heads of each block, side by side locally.
+TEST(Shard, UnitsAndBlocks) {
+  Manifest manifest = meshManifest({{"tensor", 3}});
+  Tensor tensor = cutTensor(manifest, {24}, {{"tensor"}}, {2}, {3});
+  EXPECT_EQ(tensor.local[0], 12);
+  std::vector<std::vector<int64_t>> found, expected = {{0, 4, 0}, {8, 4, 4}, {16, 4, 8}, {4, 4, 0}, {12, 4, 4}, {20, 4, 8},
+                                                       {8, 0, 0}, {16, 0, 4}, {24, 0, 8}};
+  for (int64_t rank = 0; rank < 3; ++rank)
+    for (const Box &box : shardBoxes(manifest, tensor, manifest.coordinates(rank), 0))
+      found.push_back({box.begin[0], box.size[0], box.local[0]});
+  EXPECT_EQ(found, expected);
 }
 
 // Every element of a tensor belongs to exactly one rank per replica, for sizes that divide and sizes that do not.
