@@ -45,10 +45,10 @@ def call(command, timeout=300, **kwargs):
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **kwargs)
     except subprocess.TimeoutExpired:
-        raise Failed(f"no end after {timeout} s") from None
+        raise Failed(f"{pathlib.Path(command[0]).name}: no end after {timeout} s") from None
     if done.returncode:
         said = [line for line in (done.stderr + done.stdout).splitlines() if "note:" not in line]
-        raise Failed(f"exit {done.returncode}: " + " | ".join(said[:3]))
+        raise Failed(f"{pathlib.Path(command[0]).name} exit {done.returncode}: " + " | ".join(said[:3]))
     return done.stdout
 
 
