@@ -40,6 +40,21 @@ private:
   ScopedDiagnosticHandler handler;
 };
 
+/// Bytes of each stage's arena, from the manifest that the lower stage has written.
+std::vector<int64_t> getArenaBytes(ModuleOp lowered) {
+  std::vector<int64_t> bytes;
+  auto text = lowered->getAttrOfType<StringAttr>("rt.manifest");
+  auto manifest = llvm::json::parse(text ? text.getValue() : "{}");
+  if (!manifest) {
+    llvm::consumeError(manifest.takeError());
+    return bytes;
+  }
+  if (const llvm::json::Array *stages = manifest->getAsObject()->getArray("stages"))
+    for (const llvm::json::Value &stage : *stages)
+      bytes.push_back(stage.getAsObject()->getInteger("arena_bytes").value_or(0));
+  return bytes;
+}
+
 class Compiler {
 public:
   Compiler(const DriverOptions &options, StringRef program) : options(options), program(program), reporter(context) {
@@ -180,7 +195,19 @@ private:
       machine = *given;
     }
     planFault = kRefused;
-    return searchPlan(module, request, machine, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
+    auto memory = [&](ModuleOp scheduled) {
+      (*scheduled)->setAttr("para.mode", StringAttr::get(&context, options.train ? "train" : "infer"));
+      (*scheduled)->setAttr("para.manifest", StringAttr::get(&context, "{}"));
+      if (auto main = scheduled.lookupSymbol<func::FuncOp>("main"))
+        main.erase();
+      PassManager pm(&context);
+      pm.enableVerifier(false);
+      LowerOptions lower;
+      lower.target = options.target;
+      buildLowerPipeline(pm, lower);
+      return failed(pm.run(scheduled)) ? std::vector<int64_t>() : getArenaBytes(scheduled);
+    };
+    return searchPlan(module, request, machine, memory, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
   }
 
   bool runStage(StringRef name, llvm::function_ref<void(OpPassManager &)> build) {

@@ -81,9 +81,9 @@ ArrayRef<Flag> getFlags() {
   using D = DriverOptions;
   static const Flag flags[] = {
       {"-o", "PATH", "where the result goes; '-' is standard output (default: the model's name without its suffix)", Takes::Value, text(&D::output)},
-      {"--emit", "KIND", "exe (default), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm", Takes::Value,
-       choice(&D::emit, {"exe", "shared", "onnx", "import", "autodiff", "plan", "partition", "collectives", "schedule", "lower", "llvm", "ptx"})},
-      {"--target", "T", "host (default), cuda, rehearsal", Takes::Value, choice(&D::target, {"host", "cuda", "rehearsal"})},
+      {"--emit", "KIND", "exe (default), shared (a library), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm", Takes::Value,
+       choice(&D::emit, {"exe", "shared", "import", "autodiff", "plan", "partition", "collectives", "schedule", "lower", "llvm", "ptx"})},
+      {"--target", "T", "host (default), cuda", Takes::Value, choice(&D::target, {"host", "cuda"})},
       {"--arch", "LIST", "GPU code to embed (default sm_80,sm_90,sm_100)", Takes::Value,
        [](D &options, StringRef value) -> Error {
          SmallVector<StringRef> parts;
@@ -94,7 +94,7 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }},
-      {"--precision", "P", "f32, f64 (for checking), bf16, f16; default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64", "bf16", "f16"})},
+      {"--precision", "P", "f32, f64 (for checking); default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64"})},
       {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
       {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value, text(&D::loss)},
       {"--trainable", "PATTERNS", "globs of parameters to train, separated by '|'; @FILE for its lines", Takes::Value, list(&D::trainable)},

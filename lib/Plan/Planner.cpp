@@ -16,6 +16,7 @@ struct Candidate {
   Plan plan;
   std::optional<Price> price;
   std::string fault; ///< why it is out
+  bool exact = false; ///< memory is the lowered program's, not counted over the graph
 };
 
 std::string inBytes(double bytes) {
@@ -29,8 +30,13 @@ std::string inSeconds(double seconds) {
   return seconds < 1e-3 ? llvm::formatv("{0:F1} us", seconds * 1e6).str() : seconds < 1 ? llvm::formatv("{0:F2} ms", seconds * 1e3).str() : llvm::formatv("{0:F3} s", seconds).str();
 }
 
-/// Partitions a copy of the program under the plan and prices what comes out.
-void price(ModuleOp module, Candidate &candidate, const Machine &machine) {
+void checkFit(Candidate &candidate, const Machine &machine) {
+  double most = double(*llvm::max_element(candidate.price->peakBytes));
+  candidate.fault = most > machine.memoryBytes ? "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes) : "";
+}
+
+/// Partitions a copy of the program under the plan and prices what comes out; with an oracle, its memory is exact.
+void price(ModuleOp module, Candidate &candidate, const Machine &machine, std::optional<MemoryOracle> memory = std::nullopt) {
   OwningOpRef<ModuleOp> copy = module.clone();
   MLIRContext *context = module.getContext();
   std::string fault;
@@ -49,9 +55,21 @@ void price(ModuleOp module, Candidate &candidate, const Machine &machine) {
     return;
   }
   candidate.price = priceProgram(*copy, machine);
-  double most = double(*llvm::max_element(candidate.price->peakBytes));
-  if (most > machine.memoryBytes)
-    candidate.fault = "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes);
+  if (memory) {
+    std::vector<int64_t> bytes = (*memory)(*copy);
+    candidate.exact = bytes.size() == candidate.price->peakBytes.size();
+    if (candidate.exact)
+      candidate.price->peakBytes = bytes;
+  }
+  checkFit(candidate, machine);
+}
+
+Candidate *findFastest(std::vector<Candidate> &candidates) {
+  Candidate *best = nullptr;
+  for (Candidate &candidate : candidates)
+    if (candidate.price && candidate.fault.empty() && (!best || candidate.price->secondsPerStep < best->price->secondsPerStep))
+      best = &candidate;
+  return best;
 }
 
 void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Machine &machine, llvm::raw_ostream &os) {
@@ -97,16 +115,22 @@ bool para::isSeparable(func::FuncOp main) {
   return true;
 }
 
-llvm::Expected<Plan> para::searchPlan(ModuleOp module, const PlanRequest &request, const Machine &machine, llvm::raw_ostream *table, bool json) {
+llvm::Expected<Plan> para::searchPlan(ModuleOp module, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
+                                      llvm::raw_ostream *table, bool json) {
   std::vector<Candidate> candidates;
   for (Plan &plan : getCandidates(request)) {
     candidates.push_back({std::move(plan), std::nullopt, ""});
     price(module, candidates.back(), machine);
   }
-  const Candidate *best = nullptr;
-  for (const Candidate &candidate : candidates)
-    if (candidate.fault.empty() && (!best || candidate.price->secondsPerStep < best->price->secondsPerStep))
-      best = &candidate;
+  Candidate *best = findFastest(candidates);
+  while (best && !best->exact) { // the fastest one's memory is made certain; if it does not fit after all, the next one's
+    price(module, *best, machine, memory);
+    bool certain = best->exact;
+    Candidate *next = findFastest(candidates);
+    if (next == best && !certain)
+      break;
+    best = next;
+  }
   if (!best) {
     std::string causes;
     for (const Candidate &candidate : candidates)

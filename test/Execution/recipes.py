@@ -17,6 +17,9 @@ import harness
 
 BOUND = 1e-11
 
+#: Models with batch statistics: microbatches mean something else there, serially and in parallel.
+NOT_SEPARABLE = {"cnn", "resnet_bn"}
+
 
 def mesh(**axes):
     return ",".join(f"{name}={size}" for name, size in axes.items())
@@ -57,6 +60,13 @@ def serial(model, microbatches, flags):
     if key not in _serial:
         _serial[key] = harness.train(model, [*flags, "--microbatches", str(microbatches)])
     return _serial[key]
+
+
+def microbatch_error(model, microbatches, flags):
+    """Serial in microbatches against serial in one piece: gradients of a separable model are the same."""
+    whole, parts = serial(model, 1, flags), serial(model, microbatches, flags)
+    norm = whole.metrics[0]["grad_norm"]
+    return max(float(np.max(np.abs(parts.gradients[name] - value))) / norm for name, value in whole.gradients.items())
 
 
 def difference(run, reference):

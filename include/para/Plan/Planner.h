@@ -12,9 +12,15 @@ namespace para {
 /// Whether microbatches mean the same as the whole batch: no statistics over the batch inside of the model.
 bool isSeparable(mlir::func::FuncOp main);
 
+/// Bytes that the program of each stage will allocate, from the module after the schedule stage (which it may change); empty if it
+/// cannot be lowered.
+using MemoryOracle = llvm::function_ref<std::vector<int64_t>(mlir::ModuleOp)>;
+
 /// Prices all candidates by partitioning the program under each and counting time, memory and bytes of what comes out; returns the
-/// fastest that fits. With `table`, writes the candidates side by side. An error lists the smallest causes why nothing fits.
-llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, const PlanRequest &request, const Machine &machine, llvm::raw_ostream *table, bool json);
+/// fastest that fits, with the oracle's word on its memory. With `table`, writes the candidates side by side. An error lists the
+/// causes why nothing fits.
+llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
+                                llvm::raw_ostream *table, bool json);
 
 } // namespace para
 
