@@ -196,8 +196,8 @@ private:
     }
     planFault = kRefused;
     auto memory = [&](ModuleOp scheduled) {
-      (*scheduled)->setAttr("para.mode", StringAttr::get(&context, options.train ? "train" : "infer"));
-      (*scheduled)->setAttr("para.manifest", StringAttr::get(&context, "{}"));
+      scheduled->setAttr("para.mode", StringAttr::get(&context, options.train ? "train" : "infer"));
+      scheduled->setAttr("para.manifest", StringAttr::get(&context, "{}"));
       if (auto main = scheduled.lookupSymbol<func::FuncOp>("main"))
         main.erase();
       PassManager pm(&context);
