@@ -26,6 +26,7 @@ config.substitutions += [
     ("%venv-python", os.path.join(config.para_source_root, ".venv", "bin", "python")),
     ("%shared", shared),
     ("%exit-with", "sh " + os.path.join(config.test_source_root, "exit-with.sh")),
+    ("%tools-dir", os.path.join(config.para_build_root, "bin")),
     ("%source-root", config.para_source_root),
 ]
 llvm_config.use_default_substitutions()
