@@ -81,8 +81,6 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
   std::vector<OwningOpRef<ModuleOp>> parts = splitKernels(module, single ? 1 : std::max(1u, options.threads));
 
   std::vector<llvm::SmallString<0>> objects(parts.size() + 1);
-  std::vector<std::string> problems(parts.size() + 1);
-  // MLIR's passes run on their own threads; LLVM's work is spread here.
   for (auto [i, part] : llvm::enumerate(parts))
     if (failed(lowerKernels(*part)))
       return failure();
@@ -120,26 +118,31 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
     return writeFile(module, options.output, text);
   }
 
-  auto work = [&](size_t i) {
+  // Translation asks MLIR's context, which serves one thread; LLVM's work is spread.
+  struct Unit {
     llvm::LLVMContext context;
+    std::unique_ptr<llvm::Module> code;
+    std::unique_ptr<llvm::TargetMachine> machine;
+  };
+  std::vector<std::unique_ptr<Unit>> units;
+  for (size_t i = 0; i < objects.size(); ++i) {
     bool isKernels = i < parts.size();
-    auto machine = makeHostMachine(isKernels);
-    std::unique_ptr<llvm::Module> code = isKernels ? translateModuleToLLVMIR(*parts[i], context) : buildProgram(module, context, options, image);
-    if (!machine || !code) {
-      problems[i] = "kernels cannot be translated to LLVM";
-      return;
-    }
-    if (isRehearsal && i == 0 && failed(addScatters(*code, module))) {
-      problems[i] = "the scatter kernels cannot be made";
-      return;
-    }
+    Unit &unit = *units.emplace_back(std::make_unique<Unit>());
+    unit.machine = makeHostMachine(isKernels);
+    unit.code = isKernels ? translateModuleToLLVMIR(*parts[i], unit.context) : buildProgram(module, unit.context, options, image);
+    if (!unit.machine || !unit.code)
+      return module.emitError("kernels cannot be translated to LLVM");
+    if (isRehearsal && i == 0 && failed(addScatters(*unit.code, module)))
+      return failure();
     if (isRehearsal && isKernels)
-      addRehearsals(*code, module);
-    for (llvm::Function &function : *code)
+      addRehearsals(*unit.code, module);
+    for (llvm::Function &function : *unit.code)
       if (isKernels && !function.isDeclaration() && !function.hasLocalLinkage())
         function.setVisibility(llvm::GlobalValue::HiddenVisibility);
-    optimize(*code, *machine, isKernels);
-    objects[i] = generateCode(*code, *machine);
+  }
+  auto work = [&](size_t i) {
+    optimize(*units[i]->code, *units[i]->machine, i < parts.size());
+    objects[i] = generateCode(*units[i]->code, *units[i]->machine);
   };
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
@@ -147,9 +150,7 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
       pool.async([&, i] { work(i); });
     pool.wait();
   }
-  for (const std::string &problem : problems)
-    if (!problem.empty())
-      return module.emitError(problem);
+  units.clear();
   if (options.kind == "object")
     return writeFile(module, options.output, objects[0]);
   TemporaryFiles files;

@@ -5,13 +5,6 @@
 
 namespace para::runtime {
 
-std::string mpiError(int code) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return "MPI: " + std::string(text, size_t(length));
-}
-
 para_status exchangeBytes(para_context *ctx, MPI_Comm communicator, int to, const void *out, int64_t outBytes, int from,
                           void *in, int64_t inBytes, int tag, int64_t waitedFor, const char *op) {
   std::vector<MPI_Request> requests;

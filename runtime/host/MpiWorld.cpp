@@ -4,9 +4,9 @@
 // between hosts.
 //
 //===----------------------------------------------------------------------===//
-#include "MpiSupport.h"
+#include "MpiError.h"
 
-#include "Communicators.h"
+#include "core/Device.h"
 
 #include <algorithm>
 #include <cstdio>

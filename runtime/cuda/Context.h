@@ -1,0 +1,128 @@
+//===- Context.h - One rank of the CUDA back end ----------------*- C++ -*-===//
+#ifndef PARA_RUNTIME_CUDA_CONTEXT_H
+#define PARA_RUNTIME_CUDA_CONTEXT_H
+
+#include "Libraries.h"
+#include "core/Device.h"
+#include "core/Shard.h"
+
+#include <memory>
+#include <unordered_map>
+
+namespace para::runtime::cuda {
+class Matmuls;
+class Convolutions;
+class Communicators;
+class Timeline;
+
+constexpr int numStreams = 3; ///< compute, communication, copies
+constexpr int64_t libraryWorkspaceBytes = 32 << 20;
+constexpr int success = 0, notReady = 600; ///< CUDA_SUCCESS, CUDA_ERROR_NOT_READY
+} // namespace para::runtime::cuda
+
+struct para_context {
+  using Handle = para::runtime::cuda::Handle;
+  using Address = para::runtime::cuda::Address;
+
+  const para::runtime::Manifest *manifest = nullptr;
+  para::runtime::World *world = nullptr;
+  const para::runtime::ControlBlock *control = nullptr; ///< null when ranks are on several hosts
+  int64_t rank = 0;
+  std::vector<int64_t> coordinates;
+
+  para::runtime::cuda::Driver driver;
+  int device = -1;
+  Handle primary = nullptr, module = nullptr;
+  Handle streams[para::runtime::cuda::numStreams] = {};
+  std::unordered_map<int32_t, Handle> events;
+  std::unordered_map<const void *, Handle> functions; ///< by kernel
+
+  Address arena = 0;
+  int64_t arenaBytes = 0, bytesSent = 0, scratchBytes = 0;
+  /// Device memory beside the arena that grows to what the largest call on a stream needs.
+  struct Scratch {
+    Address address = 0;
+    int64_t bytes = 0;
+  } scratch[para::runtime::cuda::numStreams];
+
+  std::unique_ptr<para::runtime::cuda::Timeline> timeline;
+  std::unique_ptr<para::runtime::cuda::Matmuls> matmuls;
+  std::unique_ptr<para::runtime::cuda::Convolutions> convolutions;
+  std::unique_ptr<para::runtime::cuda::Communicators> communicators;
+
+  const char *currentOp = nullptr;
+  void enter(const char *op);
+  /// Prints `para: rank 2: OP: cause` once for the job and returns the status for compiled code.
+  para_status fail(const char *op, const std::string &cause, para_status status = PARA_ERROR);
+  /// The status for a result of the driver; its text is the driver's.
+  para_status check(const char *op, const char *what, int result);
+  std::string driverError(const char *what, int result) const;
+  /// Memory for a call on `stream`; 0 if there is none. Its last use comes before its next one: they are on one stream.
+  Address scratchFor(int32_t stream, int64_t bytes);
+  bool isStream(int32_t stream) const { return stream >= 0 && stream < para::runtime::cuda::numStreams; }
+
+  para_context();
+  ~para_context();
+};
+
+namespace para::runtime::cuda {
+
+/// When operations ran on the GPU, for --trace: events around each, read at the end of the step.
+class Timeline {
+public:
+  Timeline(para_context *ctx, Trace *trace) : ctx(ctx), trace(trace) {}
+  ~Timeline();
+  void begin(Handle stream);
+  void end(const char *op, const char *category, int32_t number, Handle stream, int64_t bytes);
+  /// After all streams are done.
+  void collect();
+
+private:
+  struct Span {
+    const char *op, *category;
+    int32_t stream;
+    int64_t bytes;
+    Handle begin, end;
+  };
+  Handle take();
+  para_context *ctx;
+  Trace *trace;
+  std::vector<Span> spans;
+  std::vector<Handle> free, open;
+  Handle base = nullptr;
+  double baseSeconds = 0;
+};
+
+/// Names the operation for other ranks and records it for --trace.
+class OpScope {
+public:
+  OpScope(para_context *ctx, int32_t stream, const char *op, const char *category, int64_t bytes = 0)
+      : ctx(ctx), op(op), category(category), stream(stream), bytes(bytes) {
+    ctx->enter(op);
+    if (ctx->timeline && ctx->isStream(stream))
+      ctx->timeline->begin(ctx->streams[stream]);
+  }
+  ~OpScope() {
+    if (ctx->timeline && ctx->isStream(stream))
+      ctx->timeline->end(op, category, stream, ctx->streams[stream], bytes);
+  }
+
+private:
+  para_context *ctx;
+  const char *op, *category;
+  int32_t stream;
+  int64_t bytes;
+};
+
+/// The code in the program's image that fits a GPU of this compute capability (90 for 9.0).
+struct ImagePart {
+  const char *data = nullptr;
+  uint32_t arch = 0;
+  bool isMachineCode = false;
+};
+/// Machine code made for this GPU, else the newest PTX that it can translate; fails with what the image has.
+Status chooseImage(const char *image, uint64_t bytes, uint32_t capability, ImagePart &part);
+
+} // namespace para::runtime::cuda
+
+#endif

@@ -1,0 +1,139 @@
+//===- Messages.cpp - Point to point by NCCL ----------------------------------===//
+#include "Communicators.h"
+
+#include <nlohmann/json.hpp>
+
+namespace para::runtime::cuda {
+
+namespace {
+constexpr int bytesType = 1, noColor = -1;
+constexpr unsigned streamNonBlocking = 1, eventWithoutTiming = 2;
+} // namespace
+
+Status Communicators::openChannel(Channel &channel) {
+  Driver &driver = ctx->driver;
+  int result = driver.cuStreamCreate(&channel.stream, streamNonBlocking);
+  for (Handle *event : {&channel.before, &channel.after})
+    if (result == success)
+      result = driver.cuEventCreate(event, eventWithoutTiming);
+  return result == success ? Status::success() : Status::error(ctx->driverError("a channel's stream", result));
+}
+
+Status Communicators::createChannels(const para_program &program) {
+  nlohmann::json manifest = nlohmann::json::parse(program.manifest, program.manifest + program.manifest_bytes, nullptr, false);
+  if (!manifest.is_object() || !manifest.contains("messages"))
+    return Status::success();
+  int axis = ctx->manifest->axisIndex("pipeline");
+  if (axis < 0)
+    return Status::error("the manifest tells of messages between stages, but its mesh has no axis 'pipeline'");
+  int64_t stage = ctx->coordinates[size_t(axis)];
+  for (const nlohmann::json &pair : manifest["messages"]) {
+    int64_t from = pair.at(0).get<int64_t>(), to = pair.at(1).get<int64_t>();
+    bool takesPart = stage == from || stage == to;
+    // Ranks that differ in their stage only share a channel: its color is the first stage's rank among them.
+    std::vector<int64_t> line = ctx->coordinates;
+    line[size_t(axis)] = 0;
+    int color = takesPart ? int(ctx->manifest->rankOf(line)) : noColor;
+    Channel channel;
+    int result = nccl.ncclCommSplit(everyone, color, stage == from ? 0 : 1, &channel.handle, nullptr);
+    Status status = result == 0 ? Status::success() : Status::error(error("ncclCommSplit", result));
+    if (takesPart && !status.failed()) {
+      channel.other = stage == from ? 1 : 0;
+      status = openChannel(channel);
+      (stage == from ? outgoing[to] : incoming[from]) = channel;
+    }
+    PARA_TRY(ctx->world->agree(status));
+  }
+  return Status::success();
+}
+
+Communicators::Channel *Communicators::find(std::map<int64_t, Channel> &channels, int32_t axis, int64_t peer, const char *what, const char *op) {
+  auto at = channels.find(peer);
+  if (axis == ctx->manifest->axisIndex("pipeline") && at != channels.end())
+    return &at->second;
+  ctx->fail(op, std::string(what) + ": the manifest tells of no messages between this stage and stage " + std::to_string(peer));
+  return nullptr;
+}
+
+para_status Communicators::send(int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer, int64_t bytes, const char *op) {
+  Channel *channel = find(outgoing, axis, peer, "send", op);
+  if (!channel)
+    return PARA_ERROR;
+  Driver &driver = ctx->driver;
+  // Behind what was started on `stream` before, and nothing behind it but who waits for the tag.
+  int result = driver.cuEventRecord(channel->before, ctx->streams[stream]);
+  if (result == success)
+    result = driver.cuStreamWaitEvent(channel->stream, channel->before, 0);
+  if (para_status status = ctx->check(op, "send", result))
+    return status;
+  if (para_status status = check(op, "send", nccl.ncclSend(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream)))
+    return status;
+  Handle &event = sent[tag];
+  if (!event)
+    result = driver.cuEventCreate(&event, eventWithoutTiming);
+  if (result == success)
+    result = driver.cuEventRecord(event, channel->stream);
+  ctx->bytesSent += bytes;
+  return ctx->check(op, "send", result);
+}
+
+para_status Communicators::receive(int32_t stream, int32_t axis, int64_t peer, void *buffer, int64_t bytes, const char *op) {
+  Channel *channel = find(incoming, axis, peer, "recv", op);
+  if (!channel)
+    return PARA_ERROR;
+  Driver &driver = ctx->driver;
+  int result = driver.cuEventRecord(channel->before, ctx->streams[stream]);
+  if (result == success)
+    result = driver.cuStreamWaitEvent(channel->stream, channel->before, 0);
+  if (para_status status = ctx->check(op, "recv", result))
+    return status;
+  if (para_status status = check(op, "recv", nccl.ncclRecv(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream)))
+    return status;
+  result = driver.cuEventRecord(channel->after, channel->stream);
+  if (result == success)
+    result = driver.cuStreamWaitEvent(ctx->streams[stream], channel->after, 0);
+  return ctx->check(op, "recv", result);
+}
+
+para_status Communicators::wait(int64_t tag, const char *op) {
+  auto at = sent.find(tag);
+  // The buffer is free for what is started from here on, on whichever stream.
+  for (Handle stream : ctx->streams)
+    if (at != sent.end())
+      if (para_status status = ctx->check(op, "wait", ctx->driver.cuStreamWaitEvent(stream, at->second, 0)))
+        return status;
+  return PARA_OK;
+}
+
+void Communicators::addStreams(std::vector<Handle> &streams) const {
+  for (auto *channels : {&outgoing, &incoming})
+    for (auto &[peer, channel] : *channels)
+      streams.push_back(channel.stream);
+}
+
+} // namespace para::runtime::cuda
+
+using namespace para::runtime::cuda;
+
+para_status para_send(para_context *ctx, int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer,
+                      int64_t bytes, const char *op) {
+  if (!ctx->isStream(stream))
+    return ctx->fail(op, "send: there is no stream " + std::to_string(stream));
+  OpScope scope(ctx, stream, op, "send", bytes);
+  return ctx->communicators->send(stream, axis, peer, tag, buffer, bytes, op);
+}
+
+para_status para_recv(para_context *ctx, int32_t stream, int32_t axis, int64_t peer, int64_t, void *buffer, int64_t bytes,
+                      const char *op) {
+  if (!ctx->isStream(stream))
+    return ctx->fail(op, "recv: there is no stream " + std::to_string(stream));
+  OpScope scope(ctx, stream, op, "recv", bytes);
+  return ctx->communicators->receive(stream, axis, peer, buffer, bytes, op);
+}
+
+para_status para_wait(para_context *ctx, int32_t stream, int64_t tag, const char *op) {
+  if (!ctx->isStream(stream))
+    return ctx->fail(op, "wait: there is no stream " + std::to_string(stream));
+  OpScope scope(ctx, stream, op, "wait");
+  return ctx->communicators->wait(tag, op);
+}
