@@ -172,6 +172,8 @@ private:
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "a batch of %lld cannot run in %lld microbatches", (long long)request.batch, (long long)options.microbatches);
+    if (!options.train && options.microbatches > 1)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "microbatches are for training: inference takes its batch in one piece (--dim batch=N makes it smaller)");
     if (StringRef(options.plan).ends_with(".json")) {
       auto file = llvm::MemoryBuffer::getFile(options.plan);
       if (!file)
@@ -251,6 +253,7 @@ private:
 
   int emit() {
     begin("emit");
+    context.enableMultithreading(); // emission works on parts of the program side by side
     EmitOptions emission;
     emission.kind = options.emit;
     emission.target = options.target;

@@ -74,8 +74,11 @@ private:
       changed = true;
       if (statics.contains(value)) {
         operand.set(prepare(value));
-        if (statics.contains(op->getResult(0)))
+        if (statics.contains(op->getResult(0))) {
           op->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Setup));
+          for (OpOperand &other : op->getOpOperands())
+            other.set(settle(other.get()));
+        }
         continue;
       }
       if (localNode.empty())
@@ -83,6 +86,26 @@ private:
       localize(producer);
     }
     return success();
+  }
+
+  /// A static value as the phase `setup` has it: what later phases make (constants) is made again there.
+  Value settle(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || getPhase(op) == Phase::Prepare || getPhase(op) == Phase::Setup)
+      return value;
+    if (Value found = settled.lookup(value))
+      return found;
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, settle(operand));
+    OpBuilder builder(op);
+    Operation *clone = builder.clone(*op, mapping);
+    clone->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Setup));
+    for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
+      settled[from] = to;
+      statics.insert(to);
+    }
+    return settled[value];
   }
 
   /// The same value computed in the phase `prepare`, with all that it comes from.
@@ -169,7 +192,7 @@ private:
   MeshAttr mesh;
   int64_t microbatches;
   llvm::DenseSet<Value> statics;
-  llvm::DenseMap<Value, Value> prepared;
+  llvm::DenseMap<Value, Value> prepared, settled;
   llvm::DenseSet<Operation *> localCounts;
   std::string localNode;
 };

@@ -66,6 +66,16 @@ double flopsOf(Parts parts) {
   return 2.0 * double(parts.output.getNumElements()) * double(parts.weight.getNumElements()) / double(parts.weight.getDimSize(0));
 }
 
+/// A shard has as many groups as its input has channels for them.
+template <typename Op> Operation *localConvolution(Op op, OpBuilder &builder, ValueRange operands, TypeRange types, RankedTensorType input, RankedTensorType weight) {
+  OperationState state(op.getLoc(), op->getName(), operands, types, op->getAttrs());
+  Operation *local = builder.create(state);
+  cast<Op>(local).setGroups(input.getDimSize(1) / weight.getDimSize(1));
+  return local;
+}
+
+RankedTensorType tensorOf(Type type) { return cast<RankedTensorType>(type); }
+
 template <typename Op> Windowing windowingOf(Op op, RankedTensorType weight) {
   return {SmallVector<int64_t>(weight.getShape().drop_front(2)), SmallVector<int64_t>(op.getStrides()),
           SmallVector<int64_t>(op.getDilations()), SmallVector<int64_t>(op.getPadLow()), SmallVector<int64_t>(op.getPadHigh())};
@@ -97,6 +107,16 @@ Structure ConvolutionWeightGradOp::getStructure() {
   f.structure.operands = {f.output, f.input};
   f.structure.results = {f.weight};
   return f.structure;
+}
+
+Operation *ConvolutionOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange types) {
+  return localConvolution(*this, builder, operands, types, tensorOf(operands[0].getType()), tensorOf(operands[1].getType()));
+}
+Operation *ConvolutionInputGradOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange types) {
+  return localConvolution(*this, builder, operands, types, tensorOf(types[0]), tensorOf(operands[1].getType()));
+}
+Operation *ConvolutionWeightGradOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange types) {
+  return localConvolution(*this, builder, operands, types, tensorOf(operands[1].getType()), tensorOf(types[0]));
 }
 
 LogicalResult ConvolutionOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
