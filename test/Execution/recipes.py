@@ -124,6 +124,11 @@ def main():
                     continue
                 compared += 1
                 passed += worst[0] <= BOUND
+                if microbatches > 1 and name not in NOT_SEPARABLE:
+                    error = microbatch_error(model, microbatches, flags)
+                    if not error <= BOUND:
+                        failures += 1
+                        notes.append(f"serial gradients in {microbatches} microbatches differ from the whole batch's by {error:.1e}")
                 cells.append(f"{worst[0]:.1e}" + ("" if worst[0] <= BOUND else " !"))
                 if not worst[0] <= BOUND:
                     failures += 1
