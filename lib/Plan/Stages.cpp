@@ -68,20 +68,44 @@ LogicalResult para::assignStages(func::FuncOp main, int64_t stages, const std::m
     if (stageOf[node.first] < 0 || stageOf[node.first] >= stages)
       return main.emitError() << "the plan puts '" << node.first.getValue() << "' on stage " << stageOf[node.first] << " of " << stages;
   }
-  // A value's stage is its node's; stages never go back in the forward pass.
+  // Stages never go back in the forward pass: a node is no earlier than what it takes from. All ops of a node, those of its derivative
+  // too, share its stage, so that the backward pass runs the stages in the opposite order.
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Operation &op : main.getBody().front().without_terminator()) {
+      auto own = stageOf.find(nameOf(&op));
+      if (getPhase(&op) != Phase::Forward || own == stageOf.end())
+        continue;
+      for (Value operand : op.getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        auto from = producer ? stageOf.find(nameOf(producer)) : stageOf.end();
+        if (from != stageOf.end() && from->second > own->second) {
+          own->second = from->second;
+          moved = true;
+        }
+      }
+    }
+  }
   llvm::DenseMap<Operation *, int64_t> stageOfOp;
   auto setStage = [&](Operation *op, int64_t stage) {
     stageOfOp[op] = stage;
     op->setAttr("para.stage", builder.getI64IntegerAttr(stage));
   };
+  // A node whose forward ops have been folded away goes where its gradient comes from.
+  auto stageAmong = [&](Operation *op) {
+    int64_t backward = stages, forward = 0;
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp(); producer && producer->getNumOperands() > 0) {
+        if (getPhase(producer) == Phase::Backward)
+          backward = std::min(backward, stageOfOp[producer]);
+        else
+          forward = std::max(forward, stageOfOp[producer]);
+      }
+    return backward < stages ? backward : forward;
+  };
   for (Operation &op : main.getBody().front().without_terminator()) {
     auto it = stageOf.find(nameOf(&op));
-    int64_t stage = it == stageOf.end() ? 0 : it->second;
-    if (getPhase(&op) == Phase::Forward)
-      for (Value operand : op.getOperands())
-        if (Operation *producer = operand.getDefiningOp())
-          stage = std::max(stage, stageOfOp[producer]);
-    setStage(&op, stage);
+    setStage(&op, it == stageOf.end() ? stageAmong(&op) : it->second);
   }
   // A parameter, its state and its update live where it is used first; what follows from the update phase alone goes there too.
   llvm::StringMap<int64_t> home;
