@@ -81,7 +81,8 @@ void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Mac
     os << (&candidate == best ? "  * " : "    ") << llvm::formatv("{0,-28} {1,-26} {2,4}", plan.recipe, mesh, plan.microbatches);
     if (candidate.price)
       os << llvm::formatv(" {0,12} {1,12} {2,12}", inSeconds(candidate.price->secondsPerStep),
-                          inBytes(double(*llvm::max_element(candidate.price->peakBytes))), inBytes(double(candidate.price->bytesSent)));
+                          (candidate.exact ? "" : "~") + inBytes(double(*llvm::max_element(candidate.price->peakBytes))),
+                          inBytes(double(candidate.price->bytesSent)));
     if (!candidate.fault.empty())
       os << "  out: " << candidate.fault;
     os << "\n";
@@ -118,9 +119,13 @@ bool para::isSeparable(func::FuncOp main) {
 llvm::Expected<Plan> para::searchPlan(ModuleOp module, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                       llvm::raw_ostream *table, bool json) {
   std::vector<Candidate> candidates;
-  for (Plan &plan : getCandidates(request)) {
+  std::vector<Plan> plans = getCandidates(request);
+  // For people all candidates' memory is made certain, unless the program is so large that they would wait for it.
+  size_t ops = module.lookupSymbol<func::FuncOp>("main").getBody().front().getOperations().size();
+  bool certain = table && !json && ops * plans.size() < 200000;
+  for (Plan &plan : plans) {
     candidates.push_back({std::move(plan), std::nullopt, ""});
-    price(module, candidates.back(), machine);
+    price(module, candidates.back(), machine, certain ? std::optional(memory) : std::nullopt);
   }
   Candidate *best = findFastest(candidates);
   while (best && !best->exact) { // the fastest one's memory is made certain; if it does not fit after all, the next one's
@@ -141,7 +146,12 @@ llvm::Expected<Plan> para::searchPlan(ModuleOp module, const PlanRequest &reques
   }
   if (table && json)
     *table << llvm::formatv("{0:2}\n", toJson(*best, request, machine));
-  else if (table)
+  else if (table) {
     printTable(candidates, best, machine, *table);
+    OwningOpRef<ModuleOp> copy = module.clone();
+    auto main = copy->lookupSymbol<func::FuncOp>("main");
+    if (succeeded(applyPlan(main, best->plan)))
+      describePlan(main, *table);
+  }
   return best->plan;
 }

@@ -12,6 +12,10 @@ namespace para {
 /// Whether microbatches mean the same as the whole batch: no statistics over the batch inside of the model.
 bool isSeparable(mlir::func::FuncOp main);
 
+/// Tells in the model's names what an annotated program is cut by: parameters, states and inputs (layers that are alike in one line) and the
+/// first and last node of each pipeline stage.
+void describePlan(mlir::func::FuncOp main, llvm::raw_ostream &os);
+
 /// Bytes that the program of each stage will allocate, from the module after the schedule stage (which it may change); empty if it
 /// cannot be lowered.
 using MemoryOracle = llvm::function_ref<std::vector<int64_t>(mlir::ModuleOp)>;
