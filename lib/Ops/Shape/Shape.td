@@ -34,6 +34,7 @@ def Para_ReshapeOp : Para_ShapeOp<"reshape", [DeclareOpInterfaceMethods<Para_Rel
   let arguments = (ins Para_Tensor:$input);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Para_TransposeOp : Para_ShapeOp<"transpose"> {
