@@ -58,8 +58,9 @@ def compare(name, optimizer, clip, precision):
     tied = dict(zip(facts.get("tied", []), facts.get("tied", [])))
     adaptive = optimizer in ADAPTIVE
     group = "adam" if optimizer in {"adam", "adamw", "adagrad"} else optimizer if adaptive else "sgd"
-    if group == "adam" and name == "gpt2_hf" and precision == "f32":
-        tolerance = dict(tolerance, adam=2e-3)
+    # Adam's step is near its full size where the gradient is near 1e-5 of the norm: an error of the gradient shows a thousand times there.
+    if group == "adam" and name == "gpt2_hf":
+        tolerance = dict(tolerance, adam=2e-3 if precision == "f32" else 2e-6)
 
     def find(values, parameter):
         for key in (parameter, aliases.get(parameter), *tied):
