@@ -11,6 +11,7 @@ void OpSplit::annotate(Operation *op) const {
   for (auto [dim, factor] : llvm::zip(sharding.dims, factors)) {
     dim.axes = factor.axes;
     dim.unit = factor.unit;
+    dim.blocks = factor.blocks;
   }
   sharding.partial = partial;
   op->setAttr("para.split", sharding.getAttr(op->getContext()));
@@ -28,7 +29,7 @@ OpSplit OpSplit::get(Operation *op, const Structure &structure) {
     return split;
   Sharding sharding = Sharding::get(attr);
   for (auto [factor, dim] : llvm::zip(split.factors, sharding.dims))
-    factor = {dim.axes, dim.unit};
+    factor = {dim.axes, dim.unit, dim.blocks};
   split.partial = sharding.partial;
   if (auto operand = op->getAttrOfType<IntegerAttr>("para.partial_operand"))
     split.partialOperand = operand.getInt();
@@ -45,7 +46,7 @@ DimSharding Projection::project(const DimFactors &factors, const OpSplit &split)
       int64_t after = 1;
       for (int other : llvm::drop_begin(factors, place + 1))
         after *= structure.factors[other].size;
-      return {split.factors[factor].axes, split.factors[factor].unit * after, before};
+      return {split.factors[factor].axes, split.factors[factor].unit * after, before * split.factors[factor].blocks};
     }
     before *= structure.factors[factor].size;
   }
@@ -65,12 +66,14 @@ std::optional<Projection::Lifted> Projection::lift(const DimFactors &factors, co
   for (auto [place, factor] : llvm::enumerate(factors)) {
     int64_t size = structure.factors[factor].size;
     int64_t after = total / before / size;
-    if (before == sharding.blocks) {
+    // The factor which the dimension's blocks begin in: they are blocks of the factor, or single elements of those before it.
+    int64_t inner = sharding.blocks % before ? 0 : sharding.blocks / before;
+    if (inner == 1 || (inner > 1 && inner < size && size % inner == 0)) {
       // Equal pieces can be told in any unit that divides them; others only in their own.
-      if (even && (size % pieces) == 0)
-        return Lifted{factor, {sharding.axes, 1}};
-      if (sharding.unit % after == 0 && size % (sharding.unit / after) == 0)
-        return Lifted{factor, {sharding.axes, sharding.unit / after}};
+      if (even && (size / inner % pieces) == 0)
+        return Lifted{factor, {sharding.axes, 1, inner}};
+      if (sharding.unit % after == 0 && size / inner % (sharding.unit / after) == 0)
+        return Lifted{factor, {sharding.axes, sharding.unit / after, inner}};
       return std::nullopt;
     }
     before *= size;

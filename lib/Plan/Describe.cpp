@@ -26,12 +26,14 @@ std::string familyOf(StringRef name) {
   return family;
 }
 
-/// [data, _, tensor]: what cuts each dimension, as --shard takes it.
+/// [data, _, tensor]: what cuts each dimension, and into how many blocks it falls that are cut each by itself.
 std::string textOf(ShardingAttr sharding) {
   std::string text = "[";
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
     auto axes = sharding.getAxes(dim);
     text += (dim ? ", " : "") + (axes.empty() ? std::string("_") : llvm::join(axes, "+"));
+    if (int64_t blocks = sharding.getBlocks()[dim]; blocks > 1)
+      text += " in each of " + std::to_string(blocks) + " blocks";
   }
   return text + "]";
 }

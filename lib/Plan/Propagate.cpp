@@ -103,7 +103,7 @@ private:
   double price(Operation *op, const Structure &structure, const Projection &projection, ArrayRef<Sharding> operands, const OpSplit &split) {
     double pieces = 1, sent = 0;
     for (auto [factor, cut] : llvm::zip(structure.factors, split.factors)) {
-      int64_t units = factor.size / cut.unit, local = units;
+      int64_t units = factor.size / cut.blocks / cut.unit, local = units;
       for (Axis axis : cut.axes)
         local = llvm::divideCeil(local, mesh.getSize(axis));
       pieces *= double(units) / double(std::max<int64_t>(local, 1));

@@ -65,8 +65,13 @@ private:
       int64_t before = 1;
       for (auto [place, factor] : llvm::enumerate(factors)) {
         int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
-        if (before == cut.blocks && after > 0 && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
+        int64_t size = structure.factors[factor].size;
+        // Blocks are single elements of the loops before this one, or equal parts of it.
+        int64_t inner = cut.blocks % before ? 0 : cut.blocks / before;
+        bool begins = inner == 1 || (inner > 1 && inner < size && size % inner == 0);
+        if (begins && after > 0 && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
           cutFactor = factor;
+          lifted.blocks = inner;
           for (const Cut::Level &level : cut.levels)
             lifted.levels.push_back({level.axis, level.piece / after});
           break;
@@ -215,7 +220,7 @@ private:
         if (!cuts[factor].levels.empty()) {
           if (!result.cuts[dim].levels.empty())
             return local->emitError() << "two loops of dimension " << dim << " of result " << index << " are cut";
-          result.cuts[dim].blocks = before;
+          result.cuts[dim].blocks = before * cuts[factor].blocks;
           for (const Cut::Level &level : cuts[factor].levels)
             result.cuts[dim].levels.push_back({level.axis, level.piece * after});
         }

@@ -125,3 +125,23 @@ TEST(Projection, LiftRefusesCutsBetweenFactors) {
   EXPECT_EQ(lifted->factor, 0);
   EXPECT_FALSE(Projection(even, m.mesh).lift({0, 2}, DimSharding())); // no cut at all
 }
+
+// A dimension of one factor may fall into blocks (a fused projection before it is sliced): the cut goes through ops unchanged.
+TEST(Projection, BlocksInsideOfAFactor) {
+  Meshes m({{"tensor", 2}});
+  Structure dot = makeDot(4, 6, 24);
+  Projection projection(dot, m.mesh);
+  DimSharding cut = m.cut({"tensor"});
+  cut.blocks = 3;
+  auto lifted = projection.lift(dot.results[0][1], cut);
+  ASSERT_TRUE(lifted);
+  EXPECT_EQ(lifted->factor, 1);
+  EXPECT_EQ(lifted->split.blocks, 3);
+  OpSplit split;
+  split.factors.resize(3);
+  split.factors[1] = lifted->split;
+  EXPECT_EQ(projection.getOperand(split, 1).dims[1], cut);
+  EXPECT_EQ(projection.getResult(split, 0).dims[1], cut);
+  cut.blocks = 5; // 24 elements do not fall into 5 equal blocks
+  EXPECT_FALSE(projection.lift(dot.results[0][1], cut));
+}

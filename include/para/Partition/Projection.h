@@ -14,11 +14,11 @@
 
 namespace para {
 
-/// Axes that cut one factor, in units of that factor's elements.
+/// Axes that cut one factor, in units of that factor's elements, each of its equal blocks by itself.
 struct FactorSplit {
   Axes axes;
-  int64_t unit = 1;
-  bool operator==(const FactorSplit &other) const { return axes == other.axes && unit == other.unit; }
+  int64_t unit = 1, blocks = 1;
+  bool operator==(const FactorSplit &other) const { return axes == other.axes && unit == other.unit && blocks == other.blocks; }
 };
 
 /// How one op is cut: axes for each factor, and the axes over which it works on partial sums since it is linear.
