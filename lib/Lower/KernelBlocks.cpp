@@ -257,6 +257,8 @@ void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> 
       return type;
     return isa<VectorType>(type) ? Type(VectorType::get({choice.lanes}, b.getI8Type())) : Type(b.getI8Type());
   };
+  // Slots follow one another without gaps.
+  auto alignment = [&](Type type) { return elementBytes(type) * (isa<VectorType>(type) ? choice.lanes : 1); };
   Value wide = arith::ExtUIOp::create(b, b.getI64Type(), thread), number = wide;
   OpBuilder::InsertPoint here;
   if (!choice.across) {
@@ -269,7 +271,7 @@ void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> 
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Type stored = storage(sum.getType());
     Value raw = stored == sum.getType() ? sum : arith::ExtUIOp::create(b, stored, sum).getResult();
-    LLVM::StoreOp::create(b, raw, sumSlot(before + i, number, getElementTypeOrSelf(stored)), elementBytes(stored));
+    LLVM::StoreOp::create(b, raw, sumSlot(before + i, number, getElementTypeOrSelf(stored)), alignment(stored));
   }
   if (!choice.across)
     b.restoreInsertionPoint(here);
@@ -281,7 +283,7 @@ void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> 
     Value total;
     for (int64_t m = 0; m < count; ++m) {
       Value from = choice.across ? arith::AddIOp::create(b, part, integer(m * block.parts)).getResult() : integer(m);
-      Value one = LLVM::LoadOp::create(b, stored, sumSlot(before + i, from, getElementTypeOrSelf(stored)), elementBytes(stored));
+      Value one = LLVM::LoadOp::create(b, stored, sumSlot(before + i, from, getElementTypeOrSelf(stored)), alignment(stored));
       if (stored != type)
         one = arith::TruncIOp::create(b, type, one);
       total = total ? scalar::combine(b, kindOf(i), total, one) : one;
