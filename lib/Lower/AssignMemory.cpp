@@ -3,6 +3,8 @@
 
 #include "para/Lower/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 using namespace para;
 

@@ -4,6 +4,8 @@
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 using namespace para;
 

@@ -4,6 +4,8 @@
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;

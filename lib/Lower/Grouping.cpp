@@ -400,5 +400,31 @@ std::vector<Group> Grouping::sorted() {
         ready.push({position[groups[user].ops.back()], user});
     order.push_back(groups[g]);
   }
-  return order;
+  // Whether merging closes a circle is looked up along positions, which merged groups do not keep: a circle that slipped through
+  // is opened by taking apart the group in it that has merged least.
+  int smallest = -1;
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (waiting[g] > 0 && groups[g].ops.size() > 1 && (smallest < 0 || groups[g].ops.size() < groups[smallest].ops.size()))
+      smallest = g;
+  if (smallest < 0)
+    return order;
+  takeApart(smallest);
+  return sorted();
+}
+
+void Grouping::takeApart(int group) {
+  Group whole = groups[group];
+  for (auto [i, op] : llvm::enumerate(whole.ops)) {
+    Group single = whole;
+    single.ops = {op};
+    single.rows = facts.get(op).reduction ? sizeOf(op->getResult(0)) : 0;
+    if (i == 0) {
+      groups[group] = single;
+      continue;
+    }
+    groupOf[op] = groups.size();
+    for (Operation *clone : single.clones)
+      cloneHomes[clone].push_back(groups.size());
+    groups.push_back(std::move(single));
+  }
 }

@@ -41,6 +41,8 @@ private:
   void cloneCheap();
   void joinSiblings();
   std::vector<Group> sorted();
+  /// Takes a group apart again, one group an op.
+  void takeApart(int group);
 
   bool merge(int a, int b);
   bool isValid(llvm::ArrayRef<mlir::Operation *> ops, int64_t rows);

@@ -6,6 +6,8 @@
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 #include "llvm/ADT/StringMap.h"
 
 #include <set>

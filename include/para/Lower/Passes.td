@@ -9,12 +9,12 @@ def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
     Transposes, slices and broadcasts in front of a product, and a transpose behind it, become strides. What a call needs
     contiguous and is not gets a copy made of ordinary ops.
   }];
-  let dependentDialects = ["::para::rt::RtDialect"];
+  let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the remaining tensor ops into kernels (rt.fused)";
-  let dependentDialects = ["::para::rt::RtDialect"];
+  let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
@@ -23,12 +23,12 @@ def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
     Writes `rt.addresses` on ops and arguments, `rt.arena_bytes`, `rt.slots`, `rt.slot_bytes` and `rt.actions` on functions.
     The answer is checked over the whole schedule by code of its own.
   }];
-  let dependentDialects = ["::para::rt::RtDialect"];
+  let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def LowerToRtPass : Pass<"para-lower-to-rt", "::mlir::ModuleOp"> {
   let summary = "Makes segments of device ops and shares equal kernels; completes the manifest";
-  let dependentDialects = ["::para::rt::RtDialect"];
+  let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "what the manifest says the program is for">];
 }
 
