@@ -8,6 +8,7 @@
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
 #include "para/Schedule/Passes.h"
+#include "para/Support/Spec.h"
 #include "para/Verify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -159,7 +160,7 @@ private:
     if (!options.mesh.empty() && options.ranks == 0) {
       request.ranks = 1;
       for (auto &[axis, size] : options.mesh)
-        request.ranks *= size;
+        request.ranks = size > (int64_t(1) << 40) / request.ranks ? int64_t(1) << 40 : request.ranks * size; // refused below
     }
     auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
     request.batch = batch ? batch.getInt() : 1;
@@ -175,14 +176,13 @@ private:
     if (!options.train && options.microbatches > 1)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "microbatches are for training: inference takes its batch in one piece (--dim batch=N makes it smaller)");
     if (StringRef(options.plan).ends_with(".json")) {
-      auto file = llvm::MemoryBuffer::getFile(options.plan);
-      if (!file)
-        return llvm::createStringError(file.getError(), "cannot read the plan '%s': %s", options.plan.c_str(), file.getError().message().c_str());
-      auto json = llvm::json::parse((*file)->getBuffer());
+      auto json = readJsonFile(options.plan);
       if (!json)
         return json.takeError();
       return Plan::fromJson(*json);
     }
+    if (request.ranks > (1 << 20))
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "more than %d ranks are asked for", 1 << 20);
     if (options.plan != "auto")
       return makeRecipe(options.plan, request);
     if (!options.mesh.empty() && !options.explain)

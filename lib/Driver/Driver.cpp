@@ -58,6 +58,10 @@ int runDriver(int argc, char **argv) {
     llvm::errs() << "para-opt: there is no file '" << options->input << "'\n";
     return 1;
   }
+  if (!llvm::sys::fs::is_regular_file(options->input)) {
+    llvm::errs() << "para-opt: '" << options->input << "' is no file\n";
+    return 1;
+  }
   return compileModel(*options, argv[0]);
 }
 } // namespace

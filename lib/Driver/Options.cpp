@@ -4,6 +4,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
 #include <functional>
 
 using namespace llvm;
@@ -56,7 +57,7 @@ auto number(int64_t DriverOptions::*field, int64_t least) {
 }
 auto real(double DriverOptions::*field) {
   return [field](DriverOptions &options, StringRef value) -> Error {
-    if (value.getAsDouble(options.*field) || !(options.*field > 0))
+    if (value.getAsDouble(options.*field) || !(options.*field > 0) || !std::isfinite(options.*field))
       return fail("'" + value + "' is not a positive number");
     return Error::success();
   };
@@ -72,6 +73,8 @@ template <typename Map> Error readNumbers(StringRef value, Map &map) {
       return fail("'" + part + "' is not of the form NAME=N");
     if (Error error = readNumber(size, 1, count))
       return error;
+    if (map.count(name.str()))
+      return fail("'" + name + "' is given twice");
     map[name.str()] = count;
   }
   return Error::success();

@@ -1,4 +1,5 @@
 #include "para/Plan/Machine.h"
+#include "para/Support/Spec.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -163,10 +164,7 @@ Machine Machine::getHost(int64_t ranks) {
 
 llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
   if (spec.ends_with(".json")) {
-    auto file = llvm::MemoryBuffer::getFile(spec);
-    if (!file)
-      return fail("cannot read the machine '" + spec + "': " + file.getError().message());
-    auto json = llvm::json::parse((*file)->getBuffer());
+    auto json = readJsonFile(spec);
     return json ? fromJson(*json) : json.takeError();
   }
   auto [name, count] = spec.split(':');
@@ -180,6 +178,9 @@ llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
     preset.machine.ranksPerNode = preset.devices;
     bool bad = !count.empty() && (nodes.getAsInteger(10, preset.machine.nodes) || preset.machine.nodes < 1);
     bad |= !devices.empty() && (devices.getAsInteger(10, preset.machine.ranksPerNode) || preset.machine.ranksPerNode < 1);
+    constexpr int64_t most = 1 << 20;
+    if (!bad && (preset.machine.nodes > most || preset.machine.ranksPerNode > most / preset.machine.nodes))
+      return fail("'" + spec + "' has more than " + llvm::Twine(most) + " devices");
     if (bad)
       return fail("'" + spec + "' is not PRESET:NODES or PRESET:NODESxDEVICES");
     return preset.machine;

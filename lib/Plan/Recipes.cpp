@@ -7,6 +7,8 @@ using namespace para;
 namespace {
 llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+constexpr int64_t kMostRanks = 1 << 20;
+
 /// A recipe gives all ranks to one axis.
 struct Recipe {
   llvm::StringRef name;
@@ -55,6 +57,8 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
   for (const Recipe &recipe : kRecipes) {
     if (recipe.name != name)
       continue;
+    if (request.ranks > kMostRanks)
+      return fail(llvm::Twine(request.ranks) + " ranks are more than " + llvm::Twine(kMostRanks));
     Plan plan;
     plan.recipe = name.str();
     plan.*recipe.axis = request.ranks;
@@ -79,6 +83,8 @@ llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
     else if (size != 1)
       return fail("the mesh axis '" + axis + "' is not known; there are data, tensor, pipeline");
   }
+  if (plan.data > kMostRanks || plan.tensor > kMostRanks / plan.data || plan.pipeline > kMostRanks / plan.data / plan.tensor)
+    return fail("the mesh has more than " + llvm::Twine(kMostRanks) + " ranks");
   if (request.ranks > 1 && plan.getNumRanks() != request.ranks)
     return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks));
   plan.zero = std::max(0, request.zero);

@@ -3,6 +3,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
+
 using namespace llvm;
 using namespace para;
 
@@ -29,7 +31,7 @@ Expected<double> Spec::getNumber(StringRef key, double otherwise) const {
   if (it == values.end())
     return otherwise;
   double number;
-  if (StringRef(it->second).getAsDouble(number))
+  if (StringRef(it->second).getAsDouble(number) || !std::isfinite(number))
     return fail("'" + it->second + "' is not a number (" + name + ":" + key + ")");
   return number;
 }
@@ -64,6 +66,33 @@ Expected<Patterns> Patterns::parse(StringRef text) {
     patterns.globs.push_back(std::move(*compiled));
   }
   return std::move(patterns);
+}
+
+Expected<json::Value> para::readJsonFile(StringRef path) {
+  auto file = MemoryBuffer::getFile(path);
+  if (!file)
+    return fail("cannot read '" + path + "': " + file.getError().message());
+  constexpr int deepest = 64;
+  int depth = 0;
+  bool quoted = false;
+  StringRef text = (*file)->getBuffer();
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '[' || c == '{'))
+      ++depth;
+    else if (!quoted && (c == ']' || c == '}'))
+      --depth;
+    if (depth > deepest)
+      return fail("'" + path + "' nests more than " + Twine(deepest) + " levels deep");
+  }
+  auto value = json::parse(text);
+  if (!value)
+    return fail("'" + path + "' is not JSON: " + toString(value.takeError()));
+  return std::move(*value);
 }
 
 bool Patterns::match(StringRef name) const {

@@ -11,6 +11,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/JSON.h"
 
 #include <string>
 
@@ -25,6 +26,9 @@ struct Spec {
   llvm::Expected<double> getNumber(llvm::StringRef key, double otherwise) const;
   std::string getText(llvm::StringRef key, llvm::StringRef otherwise = "") const;
 };
+
+/// The JSON of a file that a user gave. An error names the file; nesting is bounded, since the parser recurses.
+llvm::Expected<llvm::json::Value> readJsonFile(llvm::StringRef path);
 
 /// A set of globs.
 class Patterns {
