@@ -176,7 +176,7 @@ private:
     if (!options.train && options.microbatches > 1)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "microbatches are for training: inference takes its batch in one piece (--dim batch=N makes it smaller)");
     if (StringRef(options.plan).ends_with(".json")) {
-      auto json = readJsonFile(options.plan);
+      auto json = readJsonFile("plan", options.plan);
       if (!json)
         return json.takeError();
       return Plan::fromJson(*json);
@@ -253,7 +253,6 @@ private:
 
   int emit() {
     begin("emit");
-    context.enableMultithreading(); // emission works on parts of the program side by side
     EmitOptions emission;
     emission.kind = options.emit;
     emission.target = options.target;

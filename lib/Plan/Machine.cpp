@@ -164,7 +164,7 @@ Machine Machine::getHost(int64_t ranks) {
 
 llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
   if (spec.ends_with(".json")) {
-    auto json = readJsonFile(spec);
+    auto json = readJsonFile("machine", spec);
     return json ? fromJson(*json) : json.takeError();
   }
   auto [name, count] = spec.split(':');

@@ -17,7 +17,8 @@ llvm::json::Object Plan::toJson() const {
                             {"mesh", llvm::json::Object{{"data", data}, {"tensor", tensor}, {"pipeline", pipeline}}},
                             {"zero", zero},
                             {"microbatches", microbatches},
-                            {"schedule", schedule}};
+                            {"schedule", schedule},
+                            {"buckets", buckets}};
   if (!stages.empty()) {
     llvm::json::Object list;
     for (const auto &[node, stage] : stages)
@@ -58,6 +59,7 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   if (plan.zero < 0 || plan.zero > 3)
     return fail("'zero' of the plan must be 0 to 3");
   plan.schedule = object->getString("schedule").value_or("1f1b").str();
+  plan.buckets = object->getBoolean("buckets").value_or(true);
   if (const llvm::json::Object *stages = object->getObject("stages"))
     for (const auto &[node, stage] : *stages) {
       auto number = stage.getAsInteger();

@@ -68,10 +68,10 @@ Expected<Patterns> Patterns::parse(StringRef text) {
   return std::move(patterns);
 }
 
-Expected<json::Value> para::readJsonFile(StringRef path) {
+Expected<json::Value> para::readJsonFile(StringRef what, StringRef path) {
   auto file = MemoryBuffer::getFile(path);
   if (!file)
-    return fail("cannot read '" + path + "': " + file.getError().message());
+    return fail("cannot read the " + what + " '" + path + "': " + file.getError().message());
   constexpr int deepest = 64;
   int depth = 0;
   bool quoted = false;
@@ -87,11 +87,11 @@ Expected<json::Value> para::readJsonFile(StringRef path) {
     else if (!quoted && (c == ']' || c == '}'))
       --depth;
     if (depth > deepest)
-      return fail("'" + path + "' nests more than " + Twine(deepest) + " levels deep");
+      return fail("the " + what + " '" + path + "' nests more than " + Twine(deepest) + " levels deep");
   }
   auto value = json::parse(text);
   if (!value)
-    return fail("'" + path + "' is not JSON: " + toString(value.takeError()));
+    return fail("the " + what + " '" + path + "' is not JSON: " + toString(value.takeError()));
   return std::move(*value);
 }
 

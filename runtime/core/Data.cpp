@@ -148,7 +148,8 @@ void Dataset::makeSynthetic(const Manifest &manifest) {
       tensor.name = input.name;
       tensor.dtype = input.type;
       tensor.shape = tensor.local = input.shape;
-      initialize({Initializer::Normal, 1}, tensor, {std::vector<int64_t>(input.shape.size(), 0), input.shape}, 0, memory);
+      std::vector<int64_t> zero(input.shape.size(), 0);
+      initialize({Initializer::Normal, 1}, tensor, {zero, input.shape, zero}, 0, memory);
     }
     sources[input.name] = {Source::Whole, array, 0};
   }

@@ -29,8 +29,6 @@ struct Plan {
   bool buckets = true;           ///< gradients are reduced in buckets (DDP) rather than one by one
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
-  /// Constraints by value name, in the syntax of --shard.
-  std::map<std::string, std::string> shards;
 
   int64_t getNumRanks() const { return data * tensor * pipeline; }
   MeshAttr getMesh(mlir::MLIRContext *ctx) const;

@@ -27,8 +27,8 @@ struct Spec {
   std::string getText(llvm::StringRef key, llvm::StringRef otherwise = "") const;
 };
 
-/// The JSON of a file that a user gave. An error names the file; nesting is bounded, since the parser recurses.
-llvm::Expected<llvm::json::Value> readJsonFile(llvm::StringRef path);
+/// The JSON of a file that a user gave as `what` ("plan"). An error names it; nesting is bounded, since the parser recurses.
+llvm::Expected<llvm::json::Value> readJsonFile(llvm::StringRef what, llvm::StringRef path);
 
 /// A set of globs.
 class Patterns {
