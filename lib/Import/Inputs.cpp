@@ -82,7 +82,7 @@ bool OnnxImporter::bindInputs() {
   auto isBatch = [&](size_t axis, const Dim &dim) {
     return fixed ? axis == 0 : !batchSymbol.empty() && dim.symbol == batchSymbol;
   };
-  llvm::StringSet<> missing;
+  llvm::StringSet<> missing, used;
   for (Input &input : inputs) {
     SmallVector<int64_t> shape;
     for (auto [axis, dim] : llvm::enumerate(input.dims)) {
@@ -96,8 +96,10 @@ bool OnnxImporter::bindInputs() {
         it = options.dims.find(byPlace);
       if (it == options.dims.end() && batchDim)
         it = asked;
-      if (it != options.dims.end())
+      if (it != options.dims.end()) {
         size = it->second;
+        used.insert(it->first());
+      }
       if (size <= 0) {
         if (it != options.dims.end())
           emitError(locate(input.info->name())) << "dimension " << axis << " cannot have the size " << size;
@@ -111,6 +113,17 @@ bool OnnxImporter::bindInputs() {
       shape.push_back(size);
     }
     inputShapes[input.info->name()] = shape;
+  }
+  SmallVector<StringRef> asks = llvm::to_vector(options.dims.keys());
+  llvm::sort(asks);
+  for (StringRef name : asks) {
+    if (used.contains(name))
+      continue;
+    InFlightDiagnostic error = emitError(locate(name)) << "the model has no such dimension; there are";
+    for (const Input &input : inputs)
+      for (auto [axis, dim] : llvm::enumerate(input.dims))
+        error << " " << (dim.symbol.empty() ? (input.info->name() + "." + Twine(axis)).str() : dim.symbol);
+    ok = false;
   }
   return ok;
 }
