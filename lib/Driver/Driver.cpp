@@ -58,7 +58,7 @@ int runDriver(int argc, char **argv) {
     llvm::errs() << "para-opt: there is no file '" << options->input << "'\n";
     return 1;
   }
-  if (!llvm::sys::fs::is_regular_file(options->input) && !llvm::sys::fs::is_directory(options->input)) { // a folder is told so by the importer
+  if (!llvm::sys::fs::is_regular_file(options->input)) {
     llvm::errs() << "para-opt: '" << options->input << "' is no file\n";
     return 1;
   }
