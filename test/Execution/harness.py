@@ -52,6 +52,16 @@ def call(command, timeout=300, **kwargs):
     return done.stdout
 
 
+def ratio(error, scale):
+    """Largest error over a scale: infinite where anything is not a number, or where there is an error and no scale."""
+    if not np.size(error):
+        return 0.0
+    largest = float(np.max(error))  # a NaN comes through
+    if not np.isfinite(largest):
+        return float("inf")
+    return 0.0 if largest == 0 else largest / scale if scale > 0 else float("inf")
+
+
 class Run:
     """Result of a training run: `metrics` (a dict a step), `state` and `gradients` (arrays by name)."""
 

@@ -66,7 +66,7 @@ def microbatch_error(model, microbatches, flags):
     """Serial in microbatches against serial in one piece: gradients of a separable model are the same."""
     whole, parts = serial(model, 1, flags), serial(model, microbatches, flags)
     norm = whole.metrics[0]["grad_norm"]
-    return max(float(np.max(np.abs(parts.gradients[name] - value))) / norm for name, value in whole.gradients.items())
+    return max(harness.ratio(np.abs(parts.gradients[name] - value), norm) for name, value in whole.gradients.items())
 
 
 def difference(run, reference):
@@ -82,13 +82,12 @@ def difference(run, reference):
             scale = np.max(np.abs(value)) if np.size(value) else 0.0
             if owner in reference.gradients and np.shape(value) == np.shape(reference.gradients[owner]):
                 clear = np.abs(reference.gradients[owner]) > 1e-5 * norm
+                if kind:  # what is noise by itself is still nothing beside the whole gradient
+                    worst = max(worst, (harness.ratio(error, norm), kind + name + " beside the norm"))
                 error = error[clear]
-                if kind or "/" in name:
-                    scale = max(scale, 1e-5 * norm if "/v" not in name else (1e-5 * norm) ** 2)
-            if np.size(error) and scale > 0:
-                worst = max(worst, (float(np.max(error)) / scale, kind + name))
+            worst = max(worst, (harness.ratio(error, scale), kind + name))
     for mine, theirs in zip(run.metrics, reference.metrics):
-        worst = max(worst, (abs(mine["loss"] - theirs["loss"]) / abs(theirs["loss"]), f"loss of step {theirs['step']}"))
+        worst = max(worst, (harness.ratio(abs(mine["loss"] - theirs["loss"]), abs(theirs["loss"])), f"loss of step {theirs['step']}"))
     return worst
 
 
