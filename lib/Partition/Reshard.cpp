@@ -89,19 +89,14 @@ private:
     push({node.cost.first + bytes, node.cost.second + 1}, next, key, ReshardMove{kind, axis, from, target, next});
   }
 
-  /// Gives `axis` to dimension `dim` as its last cut, in the target's unit and blocks if it is the first. False if the dimension
-  /// is not made of such units.
-  bool cut(Sharding &sharding, Axis axis, int64_t dim) const {
+  /// Gives `axis` to dimension `dim` as its last cut, in the target's unit and blocks if it is the first.
+  void cut(Sharding &sharding, Axis axis, int64_t dim) const {
     DimSharding &own = sharding.dims[dim];
     if (own.axes.empty() && !to.dims[dim].axes.empty()) {
       own.unit = to.dims[dim].unit;
       own.blocks = to.dims[dim].blocks;
     }
     own.axes.push_back(axis);
-    // Only cuts that the target has, in its order, can help.
-    ArrayRef<Axis> wanted = to.dims[dim].axes;
-    return own.axes.size() <= wanted.size() && wanted.take_front(own.axes.size()) == ArrayRef<Axis>(own.axes) &&
-           own.unit == to.dims[dim].unit && own.blocks == to.dims[dim].blocks;
   }
 
   static Axis uncut(Sharding &sharding, int64_t dim) {
@@ -114,11 +109,17 @@ private:
 
   void expand(const Node &node, const std::string &key) {
     int64_t rank = node.sharding.dims.size();
-    for (int64_t dim = 0; dim < rank; ++dim)
-      for (Axis axis : to.dims[dim].axes) {
-        Sharding next = node.sharding;
-        if (!next.isCut(axis) && !next.isPartial(axis) && cut(next, axis, dim))
+    // A cut that the target has elsewhere, or in another order, may still lead there with fewer bytes; an axis that cuts nothing of the
+    // target never does.
+    for (const DimSharding &goal : to.dims)
+      for (Axis axis : goal.axes) {
+        if (node.sharding.isCut(axis) || node.sharding.isPartial(axis))
+          continue;
+        for (int64_t dim = 0; dim < rank; ++dim) {
+          Sharding next = node.sharding;
+          cut(next, axis, dim);
           step(node, key, ReshardMove::Slice, axis, -1, dim, next);
+        }
       }
     for (Axis axis : node.sharding.partial) {
       if (to.isPartial(axis))
@@ -128,8 +129,8 @@ private:
       step(node, key, ReshardMove::AllReduce, axis, -1, -1, reduced);
       for (int64_t dim = 0; dim < rank; ++dim) {
         Sharding next = reduced;
-        if (cut(next, axis, dim))
-          step(node, key, ReshardMove::ReduceScatter, axis, -1, dim, next);
+        cut(next, axis, dim);
+        step(node, key, ReshardMove::ReduceScatter, axis, -1, dim, next);
       }
     }
     for (int64_t dim = 0; dim < rank; ++dim) {
@@ -139,9 +140,11 @@ private:
       Axis axis = uncut(gathered, dim);
       step(node, key, ReshardMove::AllGather, axis, dim, -1, gathered);
       for (int64_t other = 0; other < rank; ++other) {
+        if (other == dim || axis.getValue() == kMicrobatch) // time cannot be exchanged
+          continue;
         Sharding next = gathered;
-        if (other != dim && cut(next, axis, other))
-          step(node, key, ReshardMove::AllToAll, axis, dim, other, next);
+        cut(next, axis, other);
+        step(node, key, ReshardMove::AllToAll, axis, dim, other, next);
       }
     }
   }
