@@ -179,16 +179,31 @@ private:
       auto json = readJsonFile("plan", options.plan);
       if (!json)
         return json.takeError();
-      return Plan::fromJson(*json);
+      auto plan = Plan::fromJson(*json);
+      bool asked = options.ranks > 0 || !options.machine.empty() || !options.mesh.empty();
+      if (plan && asked && plan->getNumRanks() != request.ranks)
+        return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '%s' is for %lld ranks, the flags ask for %lld", options.plan.c_str(), (long long)plan->getNumRanks(), (long long)request.ranks);
+      return finish(std::move(plan), module, request);
     }
     if (request.ranks > (1 << 20))
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "more than %d ranks are asked for", 1 << 20);
     if (options.plan != "auto")
-      return makeRecipe(options.plan, request);
-    if (!options.mesh.empty() && !options.explain)
-      return makeMeshPlan(request);
-    if (request.ranks == 1 && !options.explain && !options.simulate)
-      return makeMeshPlan(request);
+      return finish(makeRecipe(options.plan, request), module, request);
+    if (!options.mesh.empty() || request.ranks == 1)
+      return finish(makeMeshPlan(request), module, request);
+    return price(module, getCandidates(request), request);
+  }
+
+  /// A plan that was asked for is taken; to be explained or simulated it is priced as the only candidate.
+  llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
+    if (!plan || !(options.explain || options.simulate))
+      return plan;
+    request.ranks = plan->getNumRanks();
+    return price(module, *plan, request);
+  }
+
+  llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request) {
+    planFault = kWrongUsage;
     Machine machine = Machine::getHost(request.ranks);
     if (!options.machine.empty()) {
       auto given = Machine::get(options.machine);
@@ -209,7 +224,7 @@ private:
       buildLowerPipeline(pm, lower);
       return failed(pm.run(scheduled)) ? std::vector<int64_t>() : getArenaBytes(scheduled);
     };
-    return searchPlan(module, request, machine, memory, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
+    return searchPlan(module, plans, request, machine, memory, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
   }
 
   bool runStage(StringRef name, llvm::function_ref<void(OpPassManager &)> build) {

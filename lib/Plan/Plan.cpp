@@ -1,4 +1,5 @@
 #include "para/Plan/Plan.h"
+#include "para/Schedule/Schedule.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -59,6 +60,8 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   if (plan.zero < 0 || plan.zero > 3)
     return fail("'zero' of the plan must be 0 to 3");
   plan.schedule = object->getString("schedule").value_or("1f1b").str();
+  if (!llvm::is_contained(getScheduleNames(), plan.schedule))
+    return fail("the plan's schedule '" + plan.schedule + "' is none of " + llvm::join(getScheduleNames(), ", "));
   plan.buckets = object->getBoolean("buckets").value_or(true);
   if (const llvm::json::Object *stages = object->getObject("stages"))
     for (const auto &[node, stage] : *stages) {

@@ -116,15 +116,14 @@ bool para::isSeparable(func::FuncOp main) {
   return true;
 }
 
-llvm::Expected<Plan> para::searchPlan(ModuleOp module, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
+llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                       llvm::raw_ostream *table, bool json) {
   std::vector<Candidate> candidates;
-  std::vector<Plan> plans = getCandidates(request);
   // For people all candidates' memory is made certain, unless the program is so large that they would wait for it.
   size_t ops = module.lookupSymbol<func::FuncOp>("main").getBody().front().getOperations().size();
   bool certain = table && !json && ops * plans.size() < 200000;
-  for (Plan &plan : plans) {
-    candidates.push_back({std::move(plan), std::nullopt, ""});
+  for (const Plan &plan : plans) {
+    candidates.push_back({plan, std::nullopt, ""});
     price(module, candidates.back(), machine, certain ? std::optional(memory) : std::nullopt);
   }
   Candidate *best = findFastest(candidates);

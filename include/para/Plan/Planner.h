@@ -20,10 +20,10 @@ void describePlan(mlir::func::FuncOp main, llvm::raw_ostream &os);
 /// cannot be lowered.
 using MemoryOracle = llvm::function_ref<std::vector<int64_t>(mlir::ModuleOp)>;
 
-/// Prices all candidates by partitioning the program under each and counting time, memory and bytes of what comes out; returns the
+/// Prices `plans` by partitioning the program under each and counting time, memory and bytes of what comes out; returns the
 /// fastest that fits, with the oracle's word on its memory. With `table`, writes the candidates side by side. An error lists the
 /// causes why nothing fits.
-llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
+llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, llvm::ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                 llvm::raw_ostream *table, bool json);
 
 } // namespace para
