@@ -52,7 +52,7 @@ private:
     case Relayout::Recv:
       break;
     }
-    llvm_unreachable("messages are matched by the walk");
+    return op->emitError("sends or receives where the walk matches no message");
   }
 
   LogicalResult isSpace(StringRef axis) {
