@@ -1,6 +1,7 @@
 #include "para/Autodiff/Passes.h"
 #include "para/IR/Program.h"
 #include "para/Interfaces/Derivative.h"
+#include "para/Interfaces/Structure.h"
 #include "para/Ops/TensorBuilder.h"
 
 using namespace mlir;
@@ -81,6 +82,39 @@ private:
   llvm::DenseMap<Value, SmallVector<Value>> terms;
 };
 
+/// Marks the terms whose sum the loss is: a microbatch may have to weigh each by itself.
+class LossTerms {
+public:
+  explicit LossTerms(OpBuilder &builder) : builder(builder) {}
+
+  Value mark(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() == 0)
+      return value;
+    if (!isSum(op)) {
+      builder.setInsertionPointAfter(op);
+      return TensorBuilder(value.getLoc(), builder).batchTerm(value, count++);
+    }
+    if (value.hasOneUse() || value.use_empty())
+      for (OpOperand &operand : op->getOpOperands())
+        operand.set(mark(operand.get()));
+    return value;
+  }
+
+private:
+  static bool isSum(Operation *op) {
+    auto structured = dyn_cast<StructureOpInterface>(op);
+    if (!structured || isa<BatchTermOpInterface>(op))
+      return false;
+    Structure structure = structured.getStructure();
+    return llvm::all_of(structure.linearity, [](Linearity linearity) { return linearity == Linearity::Joint; }) &&
+           llvm::all_of(op->getOperands(), [](Value operand) { return cast<RankedTensorType>(operand.getType()).getNumElements() == 1; });
+  }
+
+  OpBuilder &builder;
+  int64_t count = 0;
+};
+
 struct DifferentiatePass : para::impl::DifferentiatePassBase<DifferentiatePass> {
   void runOnOperation() override {
     auto found = getMain(getOperation());
@@ -93,6 +127,9 @@ struct DifferentiatePass : para::impl::DifferentiatePassBase<DifferentiatePass> 
       return signalPassFailure();
     }
     OpBuilder builder(&getContext());
+    Value terms = LossTerms(builder).mark(results[0].value);
+    main.getBody().front().getTerminator()->setOperand(0, terms);
+    results[0].value = terms;
     Reverse reverse(main, builder);
     if (failed(reverse.run(results[0].value)))
       return signalPassFailure();

@@ -165,7 +165,7 @@ private:
     auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
     request.batch = batch ? batch.getInt() : 1;
     request.train = options.train;
-    request.separable = isSeparable(main);
+    request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(module);
     request.microbatches = options.microbatches;
     request.zero = options.zero;
     request.schedule = options.schedule;

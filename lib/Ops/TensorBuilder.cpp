@@ -151,6 +151,8 @@ Value TensorBuilder::extent(Value x, Dims dims) {
   return ExtentOp::create(builder, loc, withShape(type(x), {}), x, sorted);
 }
 
+Value TensorBuilder::batchTerm(Value x, int64_t term) { return BatchTermOp::create(builder, loc, x, uint64_t(term)); }
+
 Value TensorBuilder::reduceMean(Value x, Dims dims, bool keepDims) {
   Value sum = reduce(ReductionKind::Sum, x, dims, keepDims);
   return div(sum, broadcastScalar(extent(x, dims), sum));

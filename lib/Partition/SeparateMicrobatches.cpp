@@ -1,7 +1,9 @@
+#include "para/Partition/SeparateMicrobatches.h"
+#include "MicrobatchFacts.h"
+
 #include "para/IR/Program.h"
 #include "para/Ops/TensorBuilder.h"
 #include "para/Partition/Passes.h"
-#include "para/Partition/Projection.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -18,74 +20,84 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 class Separator {
 public:
-  Separator(func::FuncOp main, MeshAttr mesh) : main(main), mesh(mesh), microbatches(mesh.getSize(kMicrobatch)) {}
+  Separator(func::FuncOp main, MeshAttr mesh)
+      : main(main), mesh(mesh), facts(main, mesh), microbatches(mesh.getSize(kMicrobatch)), axis(StringAttr::get(main.getContext(), kMicrobatch)) {}
 
-  LogicalResult run() {
+  std::string run() {
     if (microbatches > 1) {
-      markStatic();
       // Each round changes what the next one sees: a hoisted count is no partial sum any more.
       for (bool changed = true; changed;) {
         changed = false;
+        facts.markVarying();
         for (Operation &op : llvm::make_early_inc_range(main.getBody().front().without_terminator()))
-          if (failed(visit(&op, changed)))
-            return failure();
+          changed |= visit(&op);
       }
-      if (!localNode.empty())
-        emitRemark(main.getLoc()) << "'" << localNode << "' takes statistics over the batch: with " << microbatches
-                                  << " microbatches they are those of each microbatch, serially and in parallel";
+      postpone();
     }
-    return resolveCounts();
+    for (BatchTermOpInterface term : collect<BatchTermOpInterface>()) { // what is still used means the same in microbatches
+      term->replaceAllUsesWith(ValueRange{term->getOperand(0)});
+      term->erase();
+    }
+    resolveCounts();
+    return localNode;
   }
 
 private:
-  /// What follows from inputs and constants alone can be computed before the first microbatch.
-  void markStatic() {
-    for (BlockArgument argument : main.getArguments())
-      if (getArgKind(main, argument.getArgNumber()) == "input" || getArgKind(main, argument.getArgNumber()) == "hyper")
-        statics.insert(argument);
-    for (Operation &op : main.getBody().front().without_terminator())
-      if (llvm::all_of(op.getOperands(), [&](Value operand) { return statics.contains(operand); }))
-        statics.insert_range(op.getResults());
+  template <typename Op>
+  SmallVector<Op> collect() {
+    SmallVector<Op> found;
+    main.walk([&](Op op) { found.push_back(op); });
+    return found;
   }
 
-  bool isPartial(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || getPhase(op) == Phase::Update)
-      return false;
-    Structure structure = cast<StructureOpInterface>(op).getStructure();
-    OpSplit split = OpSplit::get(op, structure);
-    return Projection(structure, mesh).getResult(split, cast<OpResult>(value).getResultNumber()).isPartial(kMicrobatch);
-  }
-
-  LogicalResult visit(Operation *op, bool &changed) {
+  /// Returns whether anything was changed.
+  bool visit(Operation *op) {
     Phase phase = getPhase(op);
     if (phase != Phase::Forward && phase != Phase::Backward)
-      return success();
+      return false;
+    if (auto term = dyn_cast<BatchTermOpInterface>(op))
+      return phase == Phase::Forward && facts.varies(op->getOperand(0)) && weigh(term);
     Structure structure = cast<StructureOpInterface>(op).getStructure();
     OpSplit split = OpSplit::get(op, structure);
     Projection projection(structure, mesh);
+    // What a microbatch computes from its own statistics is its own throughout the forward pass.
+    bool own = phase == Phase::Forward && llvm::any_of(op->getOperands(), [&](Value operand) { return facts.varies(operand); }) &&
+               llvm::none_of(op->getResults(), [&](OpResult result) { return projection.getResult(split, result.getResultNumber()).isCut(kMicrobatch); });
+    bool changed = false;
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();
-      if (!isPartial(value) || projection.getOperand(split, operand.getOperandNumber()).isPartial(kMicrobatch))
+      if (!facts.isPartial(value) || (!own && projection.getOperand(split, operand.getOperandNumber()).isPartial(kMicrobatch)))
         continue;
       Operation *producer = value.getDefiningOp();
       if (getPhase(producer) == Phase::Prepare)
         continue; // hoisted already
-      changed = true;
-      if (statics.contains(value)) {
+      if (facts.isStatic(value)) {
+        changed = true;
         operand.set(prepare(value));
-        if (statics.contains(op->getResult(0))) {
-          op->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Setup));
+        if (facts.isStatic(op->getResult(0))) {
+          setPhase(op, Phase::Setup);
           for (OpOperand &other : op->getOpOperands())
             other.set(settle(other.get()));
         }
         continue;
       }
+      if (!own && facts.canPostpone(op))
+        continue;
+      changed = true;
       if (localNode.empty())
-        localNode = getNodeName(op->getLoc()).str();
+        localNode = getNodeName(op->getLoc()).empty() ? std::string("the loss") : getNodeName(op->getLoc()).str();
       localize(producer);
     }
-    return success();
+    return changed;
+  }
+
+  static void setPhase(Operation *op, Phase phase) { op->setAttr("para.phase", PhaseAttr::get(op->getContext(), phase)); }
+
+  /// What waits for a finished sum runs once all microbatches are done.
+  void postpone() {
+    for (Operation &op : main.getBody().front().without_terminator())
+      if (facts.needsWhole(&op) && facts.canPostpone(&op))
+        facts.visitPostponed(&op, [](Operation *later) { setPhase(later, Phase::Update); });
   }
 
   /// A static value as the phase `setup` has it: what later phases make (constants) is made again there.
@@ -93,19 +105,7 @@ private:
     Operation *op = value.getDefiningOp();
     if (!op || getPhase(op) == Phase::Prepare || getPhase(op) == Phase::Setup)
       return value;
-    if (Value found = settled.lookup(value))
-      return found;
-    IRMapping mapping;
-    for (Value operand : op->getOperands())
-      mapping.map(operand, settle(operand));
-    OpBuilder builder(op);
-    Operation *clone = builder.clone(*op, mapping);
-    clone->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Setup));
-    for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
-      settled[from] = to;
-      statics.insert(to);
-    }
-    return settled[value];
+    return cloneInto(Phase::Setup, value, settled, [&](Value operand) { return settle(operand); });
   }
 
   /// The same value computed in the phase `prepare`, with all that it comes from.
@@ -113,19 +113,24 @@ private:
     Operation *op = value.getDefiningOp();
     if (!op || getPhase(op) == Phase::Prepare)
       return value;
-    if (Value found = prepared.lookup(value))
+    return cloneInto(Phase::Prepare, value, prepared, [&](Value operand) { return prepare(operand); });
+  }
+
+  Value cloneInto(Phase phase, Value value, llvm::DenseMap<Value, Value> &clones, llvm::function_ref<Value(Value)> map) {
+    if (Value found = clones.lookup(value))
       return found;
+    Operation *op = value.getDefiningOp();
     IRMapping mapping;
     for (Value operand : op->getOperands())
-      mapping.map(operand, prepare(operand));
+      mapping.map(operand, map(operand));
     OpBuilder builder(op);
     Operation *clone = builder.clone(*op, mapping);
-    clone->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Prepare));
+    setPhase(clone, phase);
     for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
-      prepared[from] = to;
-      statics.insert(to);
+      clones[from] = to;
+      facts.addStatic(to);
     }
-    return prepared[value];
+    return clones[value];
   }
 
   /// Takes the microbatch axis out of the sum that `op` passes on, back to the reductions that make it. The counts by which such
@@ -134,7 +139,7 @@ private:
     Structure structure = cast<StructureOpInterface>(op).getStructure();
     OpSplit split = OpSplit::get(op, structure);
     Projection projection(structure, mesh);
-    bool passes = llvm::any_of(split.partial, [](Axis axis) { return axis.getValue() == kMicrobatch; });
+    bool passes = llvm::is_contained(split.partial, axis);
     SmallVector<Operation *> sources;
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       if (passes && projection.getOperand(split, index).isPartial(kMicrobatch) && operand.getDefiningOp())
@@ -142,13 +147,15 @@ private:
       else
         markCounts(operand);
     }
-    llvm::erase_if(split.partial, [](Axis axis) { return axis.getValue() == kMicrobatch; });
+    llvm::erase(split.partial, axis);
+    if (split.partial.empty())
+      split.partialOperand = -1;
     if (projection.getResult(split, 0).isPartial(kMicrobatch))
-      split.local.push_back(StringAttr::get(op->getContext(), kMicrobatch));
+      split.local.push_back(axis);
     op->removeAttr("para.partial_operand");
     split.annotate(op);
     for (Operation *source : sources)
-      if (isPartial(source->getResult(0)))
+      if (facts.isPartial(source->getResult(0)))
         localize(source);
   }
 
@@ -162,38 +169,131 @@ private:
       markCounts(op->getOperand(0));
   }
 
-  /// Counts become constants: of the whole batch, or of a microbatch.
-  LogicalResult resolveCounts() {
-    SmallVector<BatchCountOpInterface> counts;
-    main.walk([&](BatchCountOpInterface op) { counts.push_back(op); });
-    for (BatchCountOpInterface count : counts) {
+  /// A term of the loss that each microbatch has for itself: their mean, weighted by rows; and its cotangent with the same weight.
+  bool weigh(BatchTermOpInterface term) {
+    if (!weighed.insert(term.getTerm()).second)
+      return false;
+    for (BatchTermOpInterface other : collect<BatchTermOpInterface>()) {
+      if (other.getTerm() != term.getTerm())
+        continue;
+      Value mean = buildMean(other, getPhase(other) == Phase::Backward);
+      other->replaceAllUsesWith(ValueRange{mean});
+      if (getPhase(other) == Phase::Forward)
+        passPartial(mean);
+    }
+    facts.markVarying(); // what follows from the term varies no more
+    return true;
+  }
+
+  int64_t getRows() {
+    auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
+    return batch ? batch.getInt() : microbatches;
+  }
+
+  /// The mean of a value over the batch's rows; `ownShare` stops at what the rows of a microbatch contribute.
+  Value buildMean(Operation *term, bool ownShare) {
+    OpBuilder builder(term);
+    TensorBuilder t(term->getLoc(), builder);
+    Value value = term->getOperand(0), divisor = t.like(value, double(getRows())), sum = sumOverRows(t, term, value, ownShare), mean = t.div(sum, divisor);
+    adopt(divisor, term, {});
+    OpSplit passing;
+    if (!ownShare) {
+      passing.partial = {axis};
+      passing.partialOperand = 0;
+    }
+    adopt(mean, term, passing);
+    return mean;
+  }
+
+  /// `value` once for every row of the batch, summed: over a microbatch's own rows, or (an unfinished sum) over all.
+  Value sumOverRows(TensorBuilder &t, Operation *like, Value value, bool own) {
+    SmallVector<int64_t> shape = {getRows()}, dims;
+    for (auto [dim, size] : llvm::enumerate(typeOf(value).getShape())) {
+      shape.push_back(size);
+      dims.push_back(dim + 1);
+    }
+    Value spread = t.broadcast(value, shape, dims), sum = t.reduceSum(spread, {0});
+    adopt(spread, like, {});
+    OpSplit split;
+    split.factors.push_back({{axis}, 1, 1});
+    if (own)
+      split.local = {axis};
+    adopt(sum, like, split);
+    return sum;
+  }
+
+  /// Gives a new op the phase and stage of `like`, and its split.
+  static void adopt(Value made, Operation *like, OpSplit split) {
+    Operation *op = made.getDefiningOp();
+    for (StringRef name : {"para.phase", "para.stage"})
+      if (Attribute attr = like->getAttr(name))
+        op->setAttr(name, attr);
+    split.factors.resize(cast<StructureOpInterface>(op).getStructure().factors.size());
+    split.annotate(op);
+  }
+
+  /// What was whole is an unfinished sum now; linear ops pass it on.
+  void passPartial(Value value) {
+    for (Operation *user : llvm::to_vector(value.getUsers())) {
+      if (getPhase(user) != Phase::Forward || !isa<StructureOpInterface>(user))
+        continue;
+      Structure structure = cast<StructureOpInterface>(user).getStructure();
+      OpSplit split = OpSplit::get(user, structure);
+      bool joint = true;
+      int alone = -1, partials = 0;
+      for (auto [index, operand] : llvm::enumerate(user->getOperands())) {
+        bool partial = facts.isPartial(operand);
+        partials += partial;
+        joint &= structure.linearity[index] == Linearity::Joint && partial;
+        if (partial && structure.linearity[index] == Linearity::Alone)
+          alone = index;
+      }
+      bool single = partials == 1 && alone >= 0 && (split.partial.empty() || split.partialOperand == alone);
+      if ((!joint && !single) || llvm::is_contained(split.partial, axis) || (joint && split.partialOperand >= 0))
+        continue;
+      split.partial.push_back(axis);
+      llvm::sort(split.partial, [](Axis a, Axis b) { return a.getValue() < b.getValue(); });
+      if (single)
+        split.partialOperand = alone;
+      split.annotate(user);
+      passPartial(user->getResult(0));
+    }
+  }
+
+  /// Counts become constants: of the whole batch, or of a microbatch where all are of one size; else each counts its own rows.
+  void resolveCounts() {
+    for (BatchCountOpInterface count : collect<BatchCountOpInterface>()) {
+      Value input = count->getOperand(0);
+      Sharding sharding = facts.getSharding(input);
       int64_t elements = 1;
-      for (int64_t dim : count.getCountedDims())
-        elements *= typeOf(count->getOperand(0)).getDimSize(dim);
-      if (localCounts.contains(count)) {
-        if (elements % microbatches)
-          return count->emitError() << "takes statistics over the batch, and " << microbatches
-                                    << " microbatches of it would differ in size: choose a number that divides the batch";
-        elements /= microbatches;
+      bool local = false;
+      for (int64_t dim : count.getCountedDims()) {
+        elements *= typeOf(input).getDimSize(dim);
+        local |= localCounts.contains(count) && llvm::is_contained(sharding.dims[dim].axes, axis);
       }
       OpBuilder builder(count);
-      Value constant = TensorBuilder(count.getLoc(), builder).splat(typeOf(count->getResult(0)), double(elements));
-      Operation *op = constant.getDefiningOp();
-      for (NamedAttribute attr : count->getDiscardableAttrs())
-        if (attr.getName() != "para.split")
-          op->setAttr(attr.getName(), attr.getValue());
-      count->replaceAllUsesWith(ValueRange{constant});
+      TensorBuilder t(count.getLoc(), builder);
+      Value result = count->getResult(0);
+      bool even = getRows() % microbatches == 0;
+      if (local && even)
+        elements /= microbatches;
+      Value found = t.like(result, local && !even ? double(elements) / double(getRows()) : double(elements));
+      adopt(found, count, {});
+      if (local && !even)
+        found = sumOverRows(t, count, found, true);
+      result.replaceAllUsesWith(found);
       count->erase();
     }
-    return success();
   }
 
   func::FuncOp main;
   MeshAttr mesh;
+  MicrobatchFacts facts;
   int64_t microbatches;
-  llvm::DenseSet<Value> statics;
+  Axis axis;
   llvm::DenseMap<Value, Value> prepared, settled;
   llvm::DenseSet<Operation *> localCounts;
+  llvm::DenseSet<uint64_t> weighed;
   std::string localNode;
 };
 
@@ -201,8 +301,21 @@ struct SeparateMicrobatchesPass : para::impl::SeparateMicrobatchesPassBase<Separ
   void runOnOperation() override {
     auto main = getMain(getOperation());
     auto mesh = getOperation()->getAttrOfType<MeshAttr>("para.mesh");
-    if (failed(main) || !mesh || failed(Separator(*main, mesh).run()))
-      signalPassFailure();
+    if (failed(main) || !mesh)
+      return signalPassFailure();
+    std::string local = separateMicrobatches(*main, mesh);
+    if (local.empty())
+      return;
+    auto batch = (*main)->getAttrOfType<IntegerAttr>("para.batch");
+    int64_t microbatches = mesh.getSize(kMicrobatch);
+    if (batch && int64_t(llvm::divideCeil(batch.getInt(), microbatches)) * (microbatches - 1) >= batch.getInt()) {
+      emitError(main->getLoc()) << "'" << local << "' takes statistics over the batch, and the last of " << microbatches << " microbatches has none of the "
+                                << batch.getInt() << " samples: use fewer (--microbatches)";
+      return signalPassFailure();
+    }
+    emitRemark(main->getLoc()) << "'" << local << "' takes statistics over the batch: with " << microbatches << " microbatches they are those of each microbatch, serially and in parallel";
   }
 };
 } // namespace
+
+std::string para::separateMicrobatches(func::FuncOp main, MeshAttr mesh) { return Separator(main, mesh).run(); }

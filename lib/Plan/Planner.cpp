@@ -2,6 +2,7 @@
 #include "para/Collectives/Passes.h"
 #include "para/IR/Program.h"
 #include "para/Partition/Passes.h"
+#include "para/Partition/SeparateMicrobatches.h"
 #include "para/Plan/Price.h"
 #include "para/Schedule/Passes.h"
 
@@ -108,12 +109,18 @@ llvm::json::Value toJson(const Candidate &best, const PlanRequest &request, cons
 }
 } // namespace
 
-bool para::isSeparable(func::FuncOp main) {
-  for (unsigned index = 0; index < main.getNumResults(); ++index)
-    if (auto updates = main.getResultAttrOfType<StringAttr>(index, "para.updates"))
-      if (int argument = getArgIndex(main, updates.getValue()); argument >= 0 && getArgKind(main, argument) == "buffer")
-        return false;
-  return true;
+bool para::isSeparable(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  auto main = copy->lookupSymbol<func::FuncOp>("main");
+  Plan plan;
+  plan.microbatches = 2;
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  if (failed(applyPlan(main, plan)) || !separateMicrobatches(main, plan.getMesh(module.getContext())).empty())
+    return false;
+  PassManager pm(module.getContext());
+  pm.enableVerifier(false);
+  buildPartitionPipeline(pm);
+  return succeeded(pm.run(*copy)); // not where rows meet rows of other microbatches
 }
 
 llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,

@@ -7,8 +7,11 @@
 // CHECK: -> (tensor<f32> {para.kind = "output", para.name = "loss"}, tensor<3x2xf32> {para.kind = "gradient", para.name = "fc.weight"}, tensor<2xf32> {para.kind = "gradient", para.name = "fc.bias"})
 // CHECK: %[[D:.*]] = para.sub
 // CHECK: %[[N:.*]] = para.extent
-// CHECK: %[[LOSS:.*]] = para.div %{{.*}}, %[[N]]
-// CHECK: %[[SEED:.*]] = para.div %{{.*}}, %[[N]]
+// The loss is one term here, and its cotangent is weighed with it.
+// CHECK: %[[MEAN:.*]] = para.div %{{.*}}, %[[N]]
+// CHECK: %[[LOSS:.*]] = para.batch_term 0 %[[MEAN]]
+// CHECK: %[[ONE:.*]] = para.batch_term 0 %{{.*}}
+// CHECK: %[[SEED:.*]] = para.div %[[ONE]], %[[N]]
 // CHECK: %[[G:.*]] = para.broadcast %[[SEED]] []
 // CHECK: %[[P:.*]] = para.mul %[[G]], %[[D]]
 // CHECK: %[[DY:.*]] = para.add_n %[[P]], %[[P]]

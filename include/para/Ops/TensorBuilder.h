@@ -70,6 +70,8 @@ public:
   Value reduceMean(Value x, Dims dims, bool keepDims = false);
   /// Scalar number of elements along `dims`.
   Value extent(Value x, Dims dims);
+  /// Marks term number `term` of the loss, or its cotangent.
+  Value batchTerm(Value x, int64_t term);
   /// Sums away what a broadcast to the shape of x's cotangent added: the transpose of broadcastTo.
   Value reduceToShape(Value x, Dims shape);
 

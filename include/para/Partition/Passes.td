@@ -6,9 +6,10 @@ include "mlir/Pass/PassBase.td"
 def SeparateMicrobatchesPass : Pass<"para-separate-microbatches", "::mlir::ModuleOp"> {
   let summary = "Decide what is computed once a microbatch and what once a step";
   let description = [{
-    With one microbatch, every `para.extent` is a constant and nothing else changes. With more, a reduction over the batch that does
-    not depend on parameters (the count of valid labels) moves to the phase `prepare`, which runs over all microbatches before the
-    forward pass; one that does (batch statistics) is taken over the microbatch alone, which is said once in a remark.
+    With one microbatch, every `para.extent` is a constant and nothing else changes. With more, a sum over the batch that follows from
+    data alone (the count of valid labels) moves to the phase `prepare`, which runs over all microbatches before the forward pass; what
+    adds to a finished sum and serves no microbatch (a penalty) moves to the update; any other use of a sum over the batch (batch
+    statistics) takes the microbatch's own, which is said once in a remark, and terms of the loss made of such are weighted by rows.
   }];
 }
 

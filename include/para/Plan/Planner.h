@@ -10,7 +10,7 @@
 namespace para {
 
 /// Whether microbatches mean the same as the whole batch: no statistics over the batch inside of the model.
-bool isSeparable(mlir::func::FuncOp main);
+bool isSeparable(mlir::ModuleOp module);
 
 /// Tells in the model's names what an annotated program is cut by: parameters, states and inputs (layers that are alike in one line) and the
 /// first and last node of each pipeline stage.

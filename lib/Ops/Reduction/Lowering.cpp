@@ -28,3 +28,5 @@ Value ExtentOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordina
     extent *= getInput().getType().getDimSize(d);
   return emitter.constant(getType().getElementType(), extent);
 }
+
+Value BatchTermOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate> index) { return emitter.operand(0, index); }

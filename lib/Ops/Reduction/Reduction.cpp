@@ -63,6 +63,13 @@ Structure ExtentOp::getStructure() {
 
 ArrayRef<int64_t> ExtentOp::getCountedDims() { return getDims(); }
 
+Structure BatchTermOp::getStructure() { return Structure::elementwise(*this, {Linearity::Joint}); }
+
+LogicalResult BatchTermOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
+  gradients[0] = TensorBuilder(getLoc(), builder).batchTerm(cotangents[0], getTerm());
+  return success();
+}
+
 LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
   TensorBuilder t(getLoc(), builder);
   auto shape = getInput().getType().getShape();

@@ -21,3 +21,16 @@ def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_BatchC
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input $dims attr-dict `:` type($input) `->` type($result)";
 }
+
+def Para_BatchTermOp : Para_CoreOp<"batch_term", [Para_BatchTerm, DeclareOpInterfaceMethods<Para_Element>,
+    DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, SameOperandsAndResultType]> {
+  let summary = "A term of the loss over a batch";
+  let description = [{
+    The value itself. Where microbatches cannot share it, since it is made of statistics that each of them has for itself,
+    `para-separate-microbatches` puts their mean by rows in its place; else it disappears. Made before the derivative is taken, so
+    that the cotangent has the same weight.
+  }];
+  let arguments = (ins Para_FloatTensor:$input, I64Attr:$term);
+  let results = (outs Para_FloatTensor:$result);
+  let assemblyFormat = "$term $input attr-dict `:` type($input)";
+}

@@ -1,0 +1,50 @@
+//===- MicrobatchFacts.h - How values of @main relate to the microbatch ---===//
+//
+// A value of the annotated program is, over the microbatches, one of: cut by rows; an unfinished sum (partial); whole and the same in all
+// of them; or whole in itself and another one in each (varying), which is what batch statistics and all that is made of them are.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LIB_PARTITION_MICROBATCHFACTS_H
+#define PARA_LIB_PARTITION_MICROBATCHFACTS_H
+
+#include "para/Partition/Projection.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace para {
+
+class MicrobatchFacts {
+public:
+  /// What follows from inputs and constants at the cost of reading it is static: it can be computed before the first microbatch.
+  MicrobatchFacts(mlir::func::FuncOp main, MeshAttr mesh);
+
+  bool isStatic(mlir::Value value) const { return statics.contains(value); }
+  void addStatic(mlir::Value value) { statics.insert(value); }
+
+  /// How `value` lies on the ranks where it is made.
+  Sharding getSharding(mlir::Value value) const;
+  /// Whether `value` is an unfinished sum over the microbatches, made within them.
+  bool isPartial(mlir::Value value) const;
+  bool varies(mlir::Value value) const { return varying.contains(value); }
+  /// Finds what varies, from the ops as they are annotated now.
+  void markVarying();
+
+  /// Whether `op`, within the microbatches, takes an unfinished sum that it does not pass on as one.
+  bool needsWhole(mlir::Operation *op) const;
+  /// Whether `op` and all that follows from it can run once, after the last microbatch: nothing of it is cut by rows or varies, and
+  /// it ends in the update or in results.
+  bool canPostpone(mlir::Operation *op) const;
+  /// Calls `visit` on `op` and all that follows from it within the microbatches.
+  void visitPostponed(mlir::Operation *op, llvm::function_ref<void(mlir::Operation *)> visit) const;
+
+private:
+  bool canPostpone(mlir::Operation *op, llvm::DenseSet<mlir::Operation *> &seen) const;
+
+  mlir::func::FuncOp main;
+  MeshAttr mesh;
+  llvm::DenseSet<mlir::Value> statics, varying;
+};
+
+} // namespace para
+
+#endif
