@@ -97,7 +97,7 @@ private:
     auto a = cast<rt::AddressAttr>(attr);
     llvm::Value *offset = integer(a.getOffset());
     if (a.getBlock())
-      offset = ir.CreateAdd(offset, scaled(microbatch, a.getBlock()));
+      offset = ir.CreateAdd(offset, scaled(a.getRing() ? ir.CreateURem(microbatch, integer(a.getRing())) : microbatch, a.getBlock()));
     if (a.getSlot())
       offset = ir.CreateAdd(offset, scaled(slot, a.getSlot()));
     return ir.CreatePtrAdd(arena, offset);
@@ -192,9 +192,9 @@ private:
       call(isa<rt::SendOp>(op) ? "para_send" : "para_recv",
            {context, stream, small(get(op, "axis")), integer(get(op, "peer")), tag, buffers[0], integer(get(op, "bytes")), name});
     } else if (isa<rt::WaitOp>(op)) {
-      llvm::Value *before = microbatch, *first = ir.CreateICmpEQ(microbatch, integer(0));
-      if (get(op, "back")) // the microbatch before; the first of a step waits for the last of the step before
-        before = ir.CreateSelect(first, integer(microbatches - 1), ir.CreateSub(microbatch, integer(1)));
+      llvm::Value *before = microbatch;
+      if (int64_t back = get(op, "back")) // the first ones of a step wait for the last ones of the step before
+        before = ir.CreateURem(ir.CreateAdd(microbatch, integer(microbatches - back)), integer(microbatches));
       call("para_wait", {context, stream, ir.CreateAdd(integer(get(op, "tag") * microbatches), before), name});
     } else if (isa<rt::EventRecordOp>(op)) {
       call("para_event_record", {context, stream, small(get(op, "event"))});

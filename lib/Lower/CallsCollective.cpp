@@ -129,6 +129,7 @@ LogicalResult CallBuilder::formMessage(Operation *op, const Call &call) {
   SmallVector<NamedAttribute> desc{attr("axis", axis), attr("peer", call.peer), attr("tag", call.tag), attr("bytes", bytes)};
   if (send) {
     auto [x, offset] = contiguous(op->getOperand(0));
+    desc.push_back(attr("depth", call.depth));
     create(op, "send", x, offset, {}, desc);
   } else {
     rt::CallOp c = create(op, "recv", {}, {}, op->getResult(0).getType(), desc);

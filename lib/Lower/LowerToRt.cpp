@@ -51,7 +51,7 @@ private:
     else
       address = cast<rt::AddressAttr>(v.getDefiningOp()->getAttrOfType<ArrayAttr>("rt.addresses")[cast<OpResult>(v).getResultNumber()]);
     int64_t bytes = elements * elementBytes(v.getType());
-    return rt::AddressAttr::get(b.getContext(), address.getOffset() + bytes, address.getBlock(), address.getSlot());
+    return rt::AddressAttr::get(b.getContext(), address.getOffset() + bytes, address.getBlock(), address.getSlot(), address.getRing());
   }
 
   Operation *make(Location loc, StringRef name, ArrayRef<Attribute> buffers, int64_t stream, ArrayRef<NamedAttribute> more) {
@@ -72,11 +72,11 @@ private:
       if (getPhase(&op) == phase)
         ops.push_back(&op);
     perMicrobatch = phase != Phase::Setup && phase != Phase::Update;
-    // The message before must be gone when its buffer is written again: of the last microbatch, or of the last step. Waiting any
+    // The message before must be gone when its buffer is written again: of some microbatches ago, or of the last step. Waiting any
     // earlier could close a circle: under 1F1B a stage may run backward passes before its message is taken.
     for (Operation *op : ops)
       if (auto call = dyn_cast<rt::CallOp>(op); call && call.getCallee() == "send")
-        make(op->getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", perMicrobatch ? 1 : 0)});
+        make(op->getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", perMicrobatch ? depthOf(call) : 0)});
     pending.clear();
     issued.clear();
     for (Operation *op : ops)
@@ -107,6 +107,7 @@ private:
 
   static int64_t messagesOf(rt::CallOp call) { return call->hasAttr("rt.bucket_bytes") ? 1 : call.getInputs().size(); }
   static int64_t tagOf(rt::CallOp call) { return call.getDesc().getAs<IntegerAttr>("tag").getInt(); }
+  static int64_t depthOf(rt::CallOp call) { return call.getDesc().getAs<IntegerAttr>("depth").getInt(); }
   static bool isCollective(rt::CallOp call) { return call.getDesc().contains("axes") && call.getDesc().contains("reduction"); }
 
   int64_t communicatorOf(rt::CallOp call) {
@@ -177,6 +178,7 @@ private:
       int64_t event = nextEvent++;
       make(call.getLoc(), "event_record", {}, 0, number("event", event));
       make(call.getLoc(), "event_wait", {}, 1, number("event", event));
+      llvm::erase_if(desc, [](NamedAttribute entry) { return entry.getName() == "depth"; });
       make(call.getLoc(), callee, callee == "send" ? inputs : outputs, 1, desc);
       if (callee == "recv")
         finish(call);

@@ -19,9 +19,9 @@ def RtDialect : Dialect {
 
 def Rt_AddressAttr : AttrDef<RtDialect, "Address"> {
   let mnemonic = "address";
-  let summary = "A place in the arena: offset + microbatch * block + slot * slot bytes";
-  let parameters = (ins "int64_t":$offset, "int64_t":$block, "int64_t":$slot);
-  let assemblyFormat = "`<` $offset `,` $block `,` $slot `>`";
+  let summary = "A place in the arena: offset + microbatch * block + slot * slot bytes; with a ring, its number of blocks follow in turn";
+  let parameters = (ins "int64_t":$offset, "int64_t":$block, "int64_t":$slot, DefaultValuedParameter<"int64_t", "0">:$ring);
+  let assemblyFormat = "`<` $offset `,` $block `,` $slot (`,` $ring^)? `>`";
 }
 
 class Rt_Op<string mnemonic, list<Trait> traits = []> : Op<RtDialect, mnemonic, traits>;

@@ -79,6 +79,22 @@ void StageMemory::pack() {
   arenaBytes = slotBase + slots * slotBytes;
 }
 
+LogicalResult StageMemory::checkMessages() {
+  // A message out of a slot is waited for `depth` microbatches later; no earlier one may have the slot.
+  for (auto &[v, where] : places) {
+    int64_t depth = v.getDefiningOp() && buffers[where.buffer].place == Place::Slot ? getDepth(v) : 0;
+    std::map<int64_t, int64_t> before; // by slot
+    for (const StageAction &action : actions) {
+      if (depth == 0 || action.phase != getPhase(v.getDefiningOp()))
+        continue;
+      auto [it, first] = before.try_emplace(action.slot, action.microbatch);
+      if (!first && std::exchange(it->second, action.microbatch) > action.microbatch - depth)
+        return emitError(v.getLoc()) << "the memory plan is wrong: a message may be written over, a slot is taken again after fewer than " << depth << " microbatches";
+    }
+  }
+  return success();
+}
+
 LogicalResult StageMemory::verify() {
   // Runs the schedule op by op and notes when each value of each microbatch is written and last read.
   int64_t now = 0;
@@ -125,7 +141,7 @@ LogicalResult StageMemory::verify() {
 rt::AddressAttr StageMemory::addressOf(Where where) {
   const Buffer &buffer = buffers[where.buffer];
   bool slot = slots > 1 && buffer.place == Place::Slot;
-  return rt::AddressAttr::get(func.getContext(), buffer.offset + where.offset, buffer.block, slot ? slotBytes : 0);
+  return rt::AddressAttr::get(func.getContext(), buffer.offset + where.offset, buffer.block, slot ? slotBytes : 0, buffer.ring);
 }
 
 void StageMemory::annotate() {

@@ -24,7 +24,7 @@ LogicalResult StageMemory::run() {
   placeValues();
   assignSlots();
   pack();
-  if (failed(verify()))
+  if (failed(checkMessages()) || failed(verify()))
     return failure();
   annotate();
   return success();
@@ -56,7 +56,7 @@ void StageMemory::readSchedule() {
 }
 
 int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t last) {
-  buffers.push_back({place, bytes, 0, first, last, -1});
+  buffers.push_back({place, bytes, 0, first, last, -1, 0});
   return buffers.size() - 1;
 }
 
@@ -193,7 +193,7 @@ void StageMemory::placeResults() {
       continue;
     }
     copies.push_back({made ? getPhase(made) : Phase::Update, v, target, bytesOf(v)});
-    func.setResultAttr(i, "rt.address", rt::AddressAttr::get(func.getContext(), target.buffer, target.offset, -1)); // resolved later
+    func.setResultAttr(i, "rt.address", rt::AddressAttr::get(func.getContext(), target.buffer, target.offset, -1, 0)); // resolved later
   }
 }
 
@@ -218,11 +218,18 @@ StageMemory::Place StageMemory::placeOf(Value v) {
     crosses |= getPhase(user) != phase;
     leaves |= !perMicrobatch(getPhase(user));
   }
-  bool sent = llvm::any_of(v.getUsers(), [](Operation *user) { auto call = dyn_cast<rt::CallOp>(user); return call && call.getCallee() == "send"; });
-  if (!crosses) // A message may be under way until the next microbatch.
-    return sent ? Place::Fixed : Place::Temporary;
+  if (!crosses) // A message may be under way until a later microbatch.
+    return getDepth(v) ? Place::Fixed : Place::Temporary;
   // What the microbatches add up, and what is made once for all of them.
   return !perMicrobatch(phase) || leaves ? Place::Step : Place::Slot;
+}
+
+int64_t StageMemory::getDepth(Value v) {
+  int64_t depth = 0;
+  for (Operation *user : v.getUsers())
+    if (auto call = dyn_cast<rt::CallOp>(user); call && call.getCallee() == "send")
+      depth = std::max(depth, call.getDesc().getAs<IntegerAttr>("depth").getInt());
+  return depth;
 }
 
 bool StageMemory::shareInput(Operation *op, Value result) {
@@ -270,6 +277,12 @@ void StageMemory::placeValues() {
         if (copy.from == v)
           last = end;
       places[v] = {newBuffer(place, bytesOf(v), first, last), 0};
+      if (int64_t depth = place == Place::Fixed && perMicrobatch(getPhase(&op)) ? getDepth(v) : 0; depth > 1) {
+        Buffer &buffer = buffers[places[v].buffer];
+        buffer.ring = depth;
+        buffer.block = alignBytes(buffer.bytes);
+        buffer.bytes = depth * buffer.block;
+      }
     }
   }
 }

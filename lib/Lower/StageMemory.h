@@ -37,6 +37,7 @@ private:
     int64_t bytes, block = 0; ///< bytes of all, step from microbatch to microbatch
     int64_t first, last;
     int64_t offset = -1;
+    int64_t ring = 0; ///< blocks are used in turn
   };
   struct Where {
     int buffer;
@@ -50,6 +51,9 @@ private:
   void placeValues();
   bool shareInput(mlir::Operation *op, mlir::Value result);
   void placeBucket(rt::CallOp call);
+  /// Messages of `v` that may be under way at once; 0 if it is not sent.
+  int64_t getDepth(mlir::Value v);
+  mlir::LogicalResult checkMessages();
   void pack();
   mlir::LogicalResult verify();
   void annotate();

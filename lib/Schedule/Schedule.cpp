@@ -36,6 +36,36 @@ struct Generator {
 };
 constexpr Generator kGenerators[] = {{"gpipe", gpipe}, {"1f1b", oneForwardOneBackward}};
 
+/// Runs a schedule action by action, as far as messages let it.
+struct Execution {
+  explicit Execution(const Schedule &schedule) : schedule(schedule), next(schedule.stages.size(), 0) {}
+
+  bool hasReceived(int64_t stage, const Action &action, llvm::ArrayRef<Transfer> transfers) const {
+    return llvm::all_of(transfers, [&](const Transfer &t) { return t.to != stage || t.phase != action.phase || done.count({t.from, t.phase, action.microbatch}); });
+  }
+  bool hasBuffer(int64_t stage, const Action &action, const Transfer &t) const {
+    return t.from != stage || t.phase != action.phase || action.microbatch < t.depth || done.count({t.to, t.phase, action.microbatch - t.depth});
+  }
+  void run(llvm::ArrayRef<Transfer> transfers) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto [stage, actions] : llvm::enumerate(schedule.stages))
+        while (next[stage] < actions.size()) {
+          const Action &action = actions[next[stage]];
+          if (!hasReceived(stage, action, transfers) || !llvm::all_of(transfers, [&, s = stage](const Transfer &t) { return hasBuffer(s, action, t); }))
+            break;
+          done.insert({stage, action.phase, action.microbatch});
+          ++next[stage];
+          moved = true;
+        }
+    }
+  }
+
+  const Schedule &schedule;
+  std::vector<size_t> next; ///< of each stage's actions
+  std::set<std::tuple<int64_t, Phase, int64_t>> done;
+};
+
 std::string describe(const Action &action, size_t stage) {
   return (stringifyPhase(action.phase) + " of microbatch " + llvm::Twine(action.microbatch) + " on stage " + llvm::Twine(stage)).str();
 }
@@ -76,28 +106,29 @@ llvm::Error para::verifySchedule(const Schedule &schedule, int64_t microbatches,
         if (seen.count({stage, phase, 0}) && !seen.count({stage, phase, m}))
           return fail(describe({phase, m}, stage) + " is missing");
   }
-  // Run it: a stage advances when what its next action receives has been sent.
-  std::vector<size_t> next(schedule.stages.size(), 0);
-  std::set<Key> done;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (auto [stage, actions] : llvm::enumerate(schedule.stages))
-      while (next[stage] < actions.size()) {
-        const Action &action = actions[next[stage]];
-        bool ready = llvm::all_of(transfers, [&, s = int64_t(stage)](const Transfer &t) {
-          return t.to != s || t.phase != action.phase || done.count({size_t(t.from), t.phase, action.microbatch});
-        });
-        if (!ready)
-          break;
-        done.insert({stage, action.phase, action.microbatch});
-        ++next[stage];
-        moved = true;
-      }
-  }
+  Execution execution(schedule);
+  execution.run(transfers);
   for (auto [stage, actions] : llvm::enumerate(schedule.stages))
-    if (next[stage] < actions.size())
-      return fail(describe(actions[next[stage]], stage) + " waits for ever for what it receives");
+    if (execution.next[stage] < actions.size()) {
+      const Action &action = actions[execution.next[stage]];
+      return fail(describe(action, stage) + " waits for ever for " + (execution.hasReceived(stage, action, transfers) ? "a buffer to send from" : "what it receives"));
+    }
   return llvm::Error::success();
+}
+
+void para::deepenTransfers(const Schedule &schedule, llvm::MutableArrayRef<Transfer> transfers) {
+  for (Execution execution(schedule);;) {
+    execution.run(transfers);
+    Transfer *full = nullptr;
+    for (auto [stage, actions] : llvm::enumerate(schedule.stages))
+      for (Transfer &transfer : transfers)
+        if (!full && execution.next[stage] < actions.size() && !execution.hasBuffer(stage, actions[execution.next[stage]], transfer) &&
+            execution.hasReceived(stage, actions[execution.next[stage]], transfers))
+          full = &transfer;
+    if (!full)
+      return;
+    ++full->depth;
+  }
 }
 
 std::vector<int64_t> para::getMicrobatchesInFlight(const Schedule &schedule) {

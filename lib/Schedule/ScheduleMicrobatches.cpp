@@ -33,9 +33,14 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       module.emitError() << llvm::toString(made.takeError());
       return signalPassFailure();
     }
-    SmallVector<Transfer> transfers;
+    transfers.clear();
+    sends.clear();
     for (auto [stage, function] : llvm::enumerate(functions))
-      complete(function, stage, microbatches, made->stages[stage], transfers);
+      complete(function, stage, microbatches, made->stages[stage]);
+    deepenTransfers(*made, transfers);
+    for (auto [transfer, send] : llvm::zip_equal(transfers, sends))
+      if (transfer.depth > 1)
+        send->setAttr("depth", Builder(&getContext()).getI64IntegerAttr(transfer.depth));
     if (llvm::Error error = verifySchedule(*made, microbatches, transfers)) {
       module.emitError() << "the schedule '" << schedule << "' is refused: " << llvm::toString(std::move(error));
       return signalPassFailure();
@@ -44,8 +49,8 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       annotate(function, actions);
   }
 
-  /// Puts `prepare` and `setup` before, `update` behind, leaves out phases without work and collects what the stage receives.
-  void complete(func::FuncOp function, int64_t stage, int64_t microbatches, std::vector<Action> &actions, SmallVector<Transfer> &transfers) {
+  /// Puts `prepare` and `setup` before, `update` behind, leaves out phases without work and collects what the stage sends.
+  void complete(func::FuncOp function, int64_t stage, int64_t microbatches, std::vector<Action> &actions) {
     std::set<Phase> phases;
     function.walk([&](Operation *op) {
       if (!op->hasAttr("para.phase"))
@@ -54,8 +59,10 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       auto peer = op->getAttrOfType<IntegerAttr>("peer");
       // Outside of the microbatches stages talk to and fro; that they do not wait in a circle is shown op by op by the proofs.
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward;
-      if (peer && ordered && op->getNumResults() == 1 && isa<CollectiveOpInterface>(op))
-        transfers.push_back({peer.getInt(), stage, getPhase(op)});
+      if (peer && ordered && op->getNumResults() == 0 && isa<CollectiveOpInterface>(op)) {
+        transfers.push_back({stage, peer.getInt(), getPhase(op)});
+        sends.push_back(op);
+      }
     });
     std::vector<Action> all;
     if (phases.count(Phase::Prepare))
@@ -76,5 +83,8 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       list.push_back(builder.getArrayAttr({PhaseAttr::get(&getContext(), action.phase), builder.getI64IntegerAttr(action.microbatch)}));
     function->setAttr("para.schedule", builder.getArrayAttr(list));
   }
+
+  SmallVector<Transfer> transfers;
+  SmallVector<Operation *> sends; ///< of `transfers`, in their order
 };
 } // namespace

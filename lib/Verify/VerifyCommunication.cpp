@@ -17,7 +17,7 @@ namespace para {
 namespace {
 struct Message {
   Operation *op;
-  int64_t stage, peer, tag;
+  int64_t stage, peer, tag, depth;
   bool sends;
   Phase phase;
   Type type;
@@ -61,7 +61,10 @@ private:
     if (!peer || !tag)
       return op->emitOpError("is a collective without axes");
     bool sends = op->getNumResults() == 0;
-    messages[stage].push_back({op, stage, peer.getInt(), tag.getInt(), sends, getPhase(op), sends ? op->getOperand(0).getType() : op->getResult(0).getType()});
+    auto depth = op->getAttrOfType<IntegerAttr>("depth");
+    if (sends && (!depth || depth.getInt() < 1 || depth.getInt() > std::max<int64_t>(1, mesh.getSize(kMicrobatch))))
+      return op->emitOpError("has a depth that is no number of microbatches");
+    messages[stage].push_back({op, stage, peer.getInt(), tag.getInt(), sends ? depth.getInt() : 0, sends, getPhase(op), sends ? op->getOperand(0).getType() : op->getResult(0).getType()});
     return success();
   }
 
@@ -93,7 +96,7 @@ private:
     struct Event {
       const Message *message;
       int64_t microbatch;
-      bool frees; ///< waits until the message of the microbatch before has been taken, whose buffer is written again
+      bool frees; ///< waits until the message of `depth` microbatches before has been taken, whose buffer is written again
     };
     std::vector<std::vector<Event>> events(stages);
     for (int64_t stage = 0; stage < stages; ++stage)
@@ -101,8 +104,8 @@ private:
         Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
         int64_t microbatch = cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt();
         for (const Message &message : messages[stage])
-          if (message.phase == phase && message.sends && microbatch > 0)
-            events[stage].push_back({&message, microbatch - 1, true});
+          if (message.phase == phase && message.sends && microbatch >= message.depth)
+            events[stage].push_back({&message, microbatch - message.depth, true});
         for (const Message &message : messages[stage])
           if (message.phase == phase)
             events[stage].push_back({&message, microbatch, false});

@@ -90,3 +90,28 @@ TEST(Schedule, UnknownNameListsTheSchedules) {
   for (llvm::StringRef name : getScheduleNames())
     EXPECT_NE(text.find(name.str()), std::string::npos) << text;
 }
+
+// A message past several stages needs as many buffers as the sender is ahead; one to the next stage, and GPipe's, need one.
+TEST(Schedule, MessagesThatSkipStagesAreDeeper) {
+  for (int64_t stages = 2; stages <= 9; ++stages)
+    for (int64_t to = 1; to < stages; ++to) {
+      std::vector<Transfer> transfers = chain(stages);
+      transfers.push_back({0, to, Phase::Forward});
+      transfers.push_back({to, 0, Phase::Backward});
+      Schedule schedule = llvm::cantFail(makeSchedule("1f1b", stages, 12));
+      if (to > 2)
+        EXPECT_NE(verify(schedule, 12, transfers), "") << stages << " " << to;
+      deepenTransfers(schedule, transfers);
+      EXPECT_EQ(verify(schedule, 12, transfers), "") << stages << " " << to;
+      for (size_t i = 0; i + 2 < transfers.size(); ++i)
+        EXPECT_EQ(transfers[i].depth, 1);
+      EXPECT_LE(transfers.end()[-2].depth, to);
+      transfers.end()[-2].depth -= 1;
+      if (to > 2)
+        EXPECT_NE(verify(schedule, 12, transfers), "") << "deeper than it must be: " << stages << " " << to;
+      transfers = chain(stages);
+      transfers.push_back({0, to, Phase::Forward});
+      deepenTransfers(llvm::cantFail(makeSchedule("gpipe", stages, 12)), transfers);
+      EXPECT_EQ(transfers.back().depth, 1);
+    }
+}

@@ -228,3 +228,50 @@ module attributes {para.mesh = #para.mesh<["pipeline", "data"], [2, 2]>} {
     return
   }
 }
+
+// -----
+
+// More messages under way than there are microbatches.
+module attributes {para.mesh = #para.mesh<["pipeline", "microbatch"], [2, 2]>} {
+  func.func @stage0(%x: tensor<4xf32>) attributes {para.schedule = [[#para<phase forward>, 0], [#para<phase forward>, 1]]} {
+    // expected-error @+1 {{has a depth that is no number of microbatches}}
+    para.send %x to 1 tag 0 {depth = 3 : i64, para.phase = #para<phase forward>} : tensor<4xf32>
+    return
+  }
+  func.func @stage1(%x: tensor<4xf32>) attributes {para.schedule = [[#para<phase forward>, 0], [#para<phase forward>, 1]]} {
+    %1 = para.recv from 0 tag 0 {para.phase = #para<phase forward>} : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+// The second message overtakes the first's buffer while its receiver waits for the answer to both: one is too few, two are enough.
+module attributes {para.mesh = #para.mesh<["pipeline", "microbatch"], [2, 2]>} {
+  func.func @stage0(%x: tensor<4xf32>) attributes {para.schedule = [[#para<phase forward>, 0], [#para<phase forward>, 1], [#para<phase backward>, 0], [#para<phase backward>, 1]]} {
+    // expected-error @+1 {{of microbatch 0 on stage 0 waits for ever for stage 1}}
+    para.send %x to 1 tag 0 {para.phase = #para<phase forward>} : tensor<4xf32>
+    para.send %x to 1 tag 1 {para.phase = #para<phase backward>} : tensor<4xf32>
+    return
+  }
+  func.func @stage1(%x: tensor<4xf32>) attributes {para.schedule = [[#para<phase backward>, 0], [#para<phase forward>, 0], [#para<phase backward>, 1], [#para<phase forward>, 1]]} {
+    %1 = para.recv from 0 tag 0 {para.phase = #para<phase forward>} : tensor<4xf32>
+    %2 = para.recv from 0 tag 1 {para.phase = #para<phase backward>} : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {para.mesh = #para.mesh<["pipeline", "microbatch"], [2, 2]>} {
+  func.func @stage0(%x: tensor<4xf32>) attributes {para.schedule = [[#para<phase forward>, 0], [#para<phase forward>, 1], [#para<phase backward>, 0], [#para<phase backward>, 1]]} {
+    para.send %x to 1 tag 0 {depth = 2 : i64, para.phase = #para<phase forward>} : tensor<4xf32>
+    para.send %x to 1 tag 1 {para.phase = #para<phase backward>} : tensor<4xf32>
+    return
+  }
+  func.func @stage1(%x: tensor<4xf32>) attributes {para.schedule = [[#para<phase backward>, 0], [#para<phase forward>, 0], [#para<phase backward>, 1], [#para<phase forward>, 1]]} {
+    %1 = para.recv from 0 tag 0 {para.phase = #para<phase forward>} : tensor<4xf32>
+    %2 = para.recv from 0 tag 1 {para.phase = #para<phase backward>} : tensor<4xf32>
+    return
+  }
+}

@@ -35,7 +35,7 @@ struct LibraryCall {
   int64_t dim = 0, toDim = 0;
   ReductionKind reduction = ReductionKind::Sum;
   // Point to point.
-  int64_t peer = 0, tag = 0;
+  int64_t peer = 0, tag = 0, depth = 1;
 };
 
 } // namespace para

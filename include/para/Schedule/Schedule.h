@@ -31,15 +31,21 @@ llvm::ArrayRef<llvm::StringRef> getScheduleNames();
 /// Forward and backward actions of all stages. An error names the schedules there are.
 llvm::Expected<Schedule> makeSchedule(llvm::StringRef name, int64_t stages, int64_t microbatches);
 
-/// A message that stage `from` sends to stage `to` in each action of `phase`.
+/// A message that stage `from` sends to stage `to` in each action of `phase`. The sender's buffer holds `depth` of them: it does not begin
+/// an action before the message of `depth` microbatches ago was taken.
 struct Transfer {
   int64_t from, to;
   Phase phase;
+  int64_t depth = 1;
 };
 
 /// Checks that every stage runs every microbatch once a phase, backward after forward, and that no stage waits for ever: an action
 /// that receives runs after the action of the same phase and microbatch that sends. The error names stages and actions.
 llvm::Error verifySchedule(const Schedule &schedule, int64_t microbatches, llvm::ArrayRef<Transfer> transfers);
+
+/// Raises depths, each by as little as it takes, until no stage waits for ever for a buffer. Example: under 1F1B the first of seven
+/// stages is six microbatches ahead of the last; a message that skips stages must keep up with the chain of buffers beside it.
+void deepenTransfers(const Schedule &schedule, llvm::MutableArrayRef<Transfer> transfers);
 
 /// Largest number of microbatches whose forward has run and whose backward has not, by stage.
 std::vector<int64_t> getMicrobatchesInFlight(const Schedule &schedule);

@@ -36,7 +36,8 @@ def Para_AllToAllOp : Para_CollectiveOp<"all_to_all"> {
 }
 def Para_SendOp : Para_CollectiveOp<"send"> {
   let summary = "Sends a value to the rank of stage `peer` with our other coordinates";
-  let arguments = (ins Para_Tensor:$input, I64Attr:$peer, I64Attr:$tag);
+  let description = [{ `depth` messages of this op may be under way: its buffer is written again when the one of `depth` microbatches ago was taken. }];
+  let arguments = (ins Para_Tensor:$input, I64Attr:$peer, I64Attr:$tag, DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$depth);
   let assemblyFormat = "$input `to` $peer `tag` $tag attr-dict `:` type($input)";
 }
 def Para_RecvOp : Para_CollectiveOp<"recv"> {

@@ -68,6 +68,7 @@ std::optional<LibraryCall> SendOp::getLibraryCall() {
   LibraryCall call{LibraryCall::Send};
   call.peer = getPeer();
   call.tag = getTag();
+  call.depth = getDepth();
   return call;
 }
 std::optional<LibraryCall> RecvOp::getLibraryCall() {
