@@ -5,6 +5,7 @@
 #include "para/Partition/SeparateMicrobatches.h"
 #include "para/Plan/Price.h"
 #include "para/Schedule/Passes.h"
+#include "para/Verify/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -36,7 +37,7 @@ void checkFit(Candidate &candidate, const Machine &machine) {
   candidate.fault = most > machine.memoryBytes ? "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes) : "";
 }
 
-/// Partitions a copy of the program under the plan and prices what comes out; with an oracle, its memory is exact.
+/// Partitions a copy of the program under the plan and prices what comes out; with an oracle, its memory is exact and it is proved.
 void price(ModuleOp module, Candidate &candidate, const Machine &machine, std::optional<MemoryOracle> memory = std::nullopt) {
   OwningOpRef<ModuleOp> copy = module.clone();
   MLIRContext *context = module.getContext();
@@ -57,6 +58,13 @@ void price(ModuleOp module, Candidate &candidate, const Machine &machine, std::o
   }
   candidate.price = priceProgram(*copy, machine);
   if (memory) {
+    PassManager proofs(context);
+    buildVerifyPipeline(proofs);
+    if (failed(proofs.run(*copy))) {
+      candidate.exact = true;
+      candidate.fault = "cannot be proved: " + fault;
+      return;
+    }
     std::vector<int64_t> bytes = (*memory)(*copy);
     candidate.exact = bytes.size() == candidate.price->peakBytes.size();
     if (candidate.exact)
