@@ -13,14 +13,17 @@ bool runsPerMicrobatch(Operation *op) {
   return phase == Phase::Forward || phase == Phase::Backward;
 }
 
-/// Contractions and what else computes more than it reads are not done twice.
-bool isCheap(Operation *op) {
-  double elements = 0;
-  for (Value value : op->getOperands())
-    elements += double(typeOf(value).getNumElements());
-  for (Value value : op->getResults())
-    elements += double(typeOf(value).getNumElements());
-  return cast<StructureOpInterface>(op).getFlops() <= 2 * elements;
+/// Contractions, which sum over loops that two operands share, cost more than reading and are not done twice.
+bool isContraction(Operation *op) {
+  Structure structure = cast<StructureOpInterface>(op).getStructure();
+  for (auto [index, factor] : llvm::enumerate(structure.factors)) {
+    int operands = 0;
+    for (const ValueFactors &value : structure.operands)
+      operands += llvm::any_of(value, [&, f = int(index)](const DimFactors &dim) { return llvm::is_contained(dim, f); });
+    if (factor.kind == FactorKind::Reduction && operands > 1)
+      return true;
+  }
+  return false;
 }
 } // namespace
 
@@ -32,7 +35,7 @@ MicrobatchFacts::MicrobatchFacts(func::FuncOp main, MeshAttr mesh) : main(main),
       statics.insert(argument);
   }
   for (Operation &op : main.getBody().front().without_terminator())
-    if (llvm::all_of(op.getOperands(), [&](Value operand) { return statics.contains(operand); }) && isCheap(&op))
+    if (llvm::all_of(op.getOperands(), [&](Value operand) { return statics.contains(operand); }) && !isContraction(&op))
       statics.insert_range(op.getResults());
 }
 

@@ -15,7 +15,7 @@ namespace para {
 
 class MicrobatchFacts {
 public:
-  /// What follows from inputs and constants at the cost of reading it is static: it can be computed before the first microbatch.
+  /// What follows from inputs and constants without contractions is static: it can be computed before the first microbatch.
   MicrobatchFacts(mlir::func::FuncOp main, MeshAttr mesh);
 
   bool isStatic(mlir::Value value) const { return statics.contains(value); }

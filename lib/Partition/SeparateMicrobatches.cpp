@@ -169,14 +169,17 @@ private:
       markCounts(op->getOperand(0));
   }
 
-  /// A term of the loss that each microbatch has for itself: their mean, weighted by rows; and its cotangent with the same weight.
+  /// A term of the loss that each microbatch has for itself: their mean; and its cotangent with the same weight.
   bool weigh(BatchTermOpInterface term) {
     if (!weighed.insert(term.getTerm()).second)
       return false;
+    std::optional<Weight> weight;
+    if (typeOf(term->getOperand(0)).getRank() == 0)
+      weight = findCount(getElementTypeOrSelf(term->getOperand(0)));
     for (BatchTermOpInterface other : collect<BatchTermOpInterface>()) {
       if (other.getTerm() != term.getTerm())
         continue;
-      Value mean = buildMean(other, getPhase(other) == Phase::Backward);
+      Value mean = buildMean(other, weight, getPhase(other) == Phase::Backward);
       other->replaceAllUsesWith(ValueRange{mean});
       if (getPhase(other) == Phase::Forward)
         passPartial(mean);
@@ -190,12 +193,56 @@ private:
     return batch ? batch.getInt() : microbatches;
   }
 
-  /// The mean of a value over the batch's rows; `ownShare` stops at what the rows of a microbatch contribute.
-  Value buildMean(Operation *term, bool ownShare) {
+  /// What a mean over all microbatches weighs them by: the elements that another term of the loss counts from data (valid labels), if
+  /// there is such a term; the sum over a microbatch, and over the batch.
+  struct Weight {
+    Value own, all;
+  };
+  std::optional<Weight> findCount(Type elementType) {
+    for (BatchTermOpInterface term : collect<BatchTermOpInterface>()) {
+      Operation *ratio = term->getOperand(0).getDefiningOp();
+      if (!ratio || ratio->getNumOperands() != 2 || cast<StructureOpInterface>(ratio).getStructure().linearity != SmallVector<Linearity>{Linearity::Alone, Linearity::None})
+        continue;
+      Operation *count = ratio->getOperand(1).getDefiningOp();
+      while (count && getPhase(count) != Phase::Prepare && count->getNumOperands() == 1)
+        count = count->getOperand(0).getDefiningOp();
+      if (!count || getPhase(count) != Phase::Prepare || getElementTypeOrSelf(count->getResult(0)) != elementType || typeOf(count->getResult(0)).getRank() != 0)
+        continue;
+      for (auto [original, clone] : prepared) {
+        Operation *sum = original.getDefiningOp();
+        if (clone != count->getResult(0) || !facts.isPartial(original) || sum->getNumOperands() != 1)
+          continue;
+        OpSplit split = OpSplit::get(sum, cast<StructureOpInterface>(sum).getStructure());
+        if (llvm::is_contained(split.partial, axis))
+          continue;
+        OpBuilder builder(sum);
+        Operation *own = builder.clone(*sum);
+        split.local.push_back(axis);
+        split.annotate(own);
+        return Weight{own->getResult(0), clone};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The mean of a value over the microbatches, weighted; `ownShare` stops at what a microbatch contributes.
+  Value buildMean(Operation *term, const std::optional<Weight> &weight, bool ownShare) {
     OpBuilder builder(term);
     TensorBuilder t(term->getLoc(), builder);
-    Value value = term->getOperand(0), divisor = t.like(value, double(getRows())), sum = sumOverRows(t, term, value, ownShare), mean = t.div(sum, divisor);
-    adopt(divisor, term, {});
+    Value value = term->getOperand(0), divisor;
+    if (weight) {
+      value = t.mul(value, weight->own);
+      adopt(value, term, {});
+      divisor = weight->all;
+      if (!ownShare) { // shared out to the microbatch's rows, whose sum it is again
+        value = t.div(value, countRows(t, term));
+        adopt(value, term, {});
+      }
+    } else {
+      divisor = t.like(value, double(getRows()));
+      adopt(divisor, term, {});
+    }
+    Value sum = weight && ownShare ? value : sumOverRows(t, term, value, ownShare), mean = t.div(sum, divisor);
     OpSplit passing;
     if (!ownShare) {
       passing.partial = {axis};
@@ -203,6 +250,14 @@ private:
     }
     adopt(mean, term, passing);
     return mean;
+  }
+
+  /// The number of rows of a microbatch.
+  Value countRows(TensorBuilder &t, Operation *like) {
+    bool even = getRows() % microbatches == 0;
+    Value rows = t.like(like->getOperand(0), even ? double(getRows() / microbatches) : 1.0);
+    adopt(rows, like, {});
+    return even ? rows : sumOverRows(t, like, rows, true);
   }
 
   /// `value` once for every row of the batch, summed: over a microbatch's own rows, or (an unfinished sum) over all.
@@ -275,13 +330,10 @@ private:
       TensorBuilder t(count.getLoc(), builder);
       Value result = count->getResult(0);
       bool even = getRows() % microbatches == 0;
-      if (local && even)
-        elements /= microbatches;
-      Value found = t.like(result, local && !even ? double(elements) / double(getRows()) : double(elements));
+      double whole = local ? double(elements) / double(even ? microbatches : getRows()) : double(elements);
+      Value found = t.like(result, whole);
       adopt(found, count, {});
-      if (local && !even)
-        found = sumOverRows(t, count, found, true);
-      result.replaceAllUsesWith(found);
+      result.replaceAllUsesWith(local && !even ? sumOverRows(t, count, found, true) : found);
       count->erase();
     }
   }

@@ -7,6 +7,7 @@ Each model is small and made here. With M microbatches its loss and gradient mus
   whole   those of the whole batch: all that spans the batch is a sum, or is made of data alone
   mean    the mean of the microbatches' own, weighted by their rows: statistics over the batch go into it
 The own ones are what the same model gives when compiled for a batch of that many rows. Sharded programs must give the same as serial ones.
+Where the reference models are (../shared/training), their microbatch gradients, weighted by valid labels, are compared too: to 1e-8 of the norm.
 Exit status 1 if anything is above.
 """
 
@@ -167,11 +168,31 @@ def check(name, folder, batch, microbatches):
         yield " ".join(plan) or "serial", max(errors) if set(found_gradients) == set(gradients) else float("inf")
 
 
+def compare_references(names):
+    """Each reference's microbatch gradients against PyTorch's: largest error over the norm, in lines."""
+    for name in names:
+        folder = harness.SHARED / "training" / name
+        reference = np.load(folder / "train_ref.npz")
+        norm = float(reference["grad_global_norm"])
+        for tag in sorted({key.split("/")[1] for key in reference.files if key.startswith("micro/")}):
+            sizes = [int(size) for size in tag.split("+")]
+            if max(sizes) != -(-sum(sizes) // len(sizes)) or any(size != sizes[0] for size in sizes[:-1]):
+                continue  # ours are equal but for the last
+            for plan in ([], ["--ranks", "2", "--plan=ddp"], ["--ranks", "2", "--plan=pipeline"]):
+                flags = ["--precision=f64", "--optimizer=sgd:lr=0.1", "--microbatches", str(len(sizes)), *harness.freeze_flags(folder), *plan]
+                run = harness.train(folder / "model.onnx", flags, steps=1)
+                keys = [key for key in reference.files if key.startswith(f"micro/{tag}/weighted/") and key.split("/weighted/")[1] in run.gradients]
+                error = max(harness.ratio(np.abs(run.gradients[key.split("/weighted/")[1]] - reference[key]), norm) for key in keys)
+                yield f"{name} {tag} {' '.join(plan) or 'serial'}", error
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--references", default="llama_gqa,gpt2_hf,bert_mlm,resnet_bn,mixtral_moe,lstm_lm")
+    arguments = parser.parse_args()
     passed = failures = 0
-    for name in parser.parse_args().models.split(","):
+    for name in filter(None, arguments.models.split(",")):
         for batch, microbatches in ((8, 2), (8, 4), (7, 3)):
             with tempfile.TemporaryDirectory(prefix="para-") as folder:
                 try:
@@ -185,6 +206,13 @@ def main():
             passed, failures = passed + good, failures + (not good)
             print(f"  {name:<22} batch {batch} in {microbatches}: {MODELS[name][1]:<5} {errors[worst]:8.1e} over {len(errors)} plans "
                   f"{'ok' if good else 'ABOVE ' + str(BOUND) + ' (' + worst + ')'}", flush=True)
+    references = [name for name in arguments.references.split(",") if name]
+    if references and not harness.SHARED.is_dir():
+        print(f"  SKIPPED: no reference models at {harness.SHARED} (set PARA_SHARED)")
+        references = []
+    for label, error in compare_references(references):
+        passed, failures = passed + (error <= 1e-8), failures + (not error <= 1e-8)
+        print(f"  {label:<52} {error:8.1e} {'ok' if error <= 1e-8 else 'ABOVE 1e-8'}", flush=True)
     print(f"{passed} passed, {failures} failed")
     return 1 if failures or not passed else 0
 

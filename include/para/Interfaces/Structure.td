@@ -40,7 +40,7 @@ def Para_BatchCount : OpInterface<"BatchCountOpInterface"> {
 
 def Para_BatchTerm : OpInterface<"BatchTermOpInterface"> {
   let cppNamespace = "::para";
-  let description = [{ One term of the loss, or its cotangent in the backward pass: what is weighted by rows if each microbatch has its own. }];
+  let description = [{ One term of the loss, or its cotangent in the backward pass: what is weighted if each microbatch has its own. }];
   let methods = [
     InterfaceMethod<"Number of the term, the same for its cotangent.", "uint64_t", "getTerm">
   ];

@@ -9,7 +9,7 @@ def SeparateMicrobatchesPass : Pass<"para-separate-microbatches", "::mlir::Modul
     With one microbatch, every `para.extent` is a constant and nothing else changes. With more, a sum over the batch that follows from
     data alone (the count of valid labels) moves to the phase `prepare`, which runs over all microbatches before the forward pass; what
     adds to a finished sum and serves no microbatch (a penalty) moves to the update; any other use of a sum over the batch (batch
-    statistics) takes the microbatch's own, which is said once in a remark, and terms of the loss made of such are weighted by rows.
+    statistics) takes the microbatch's own, which is said once in a remark, and terms of the loss made of such are weighted by valid labels or rows.
   }];
 }
 

@@ -5,9 +5,10 @@
 //   prepare   a sum over the batch that follows from data alone (the count of valid labels), before the first microbatch
 //   update    what needs a finished sum and serves nothing within a microbatch (the loss plus a penalty), after the last
 //   local     what a microbatch needs at once (batch statistics): each has its own, and so has a term of the loss made of them,
-//             which counts by its share of the batch's rows
+//             which counts by its share of the elements that another term divides by (valid labels), else of the batch's rows
 //
-// Example: mean cross entropy + 0.01 * balance loss: the first is that of the whole batch, the second the microbatches' mean.
+// Example: mean cross entropy + 0.01 * balance loss: the first is that of the whole batch, the second the microbatches' mean weighted
+// by their valid labels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_PARTITION_SEPARATEMICROBATCHES_H

@@ -27,7 +27,7 @@ def Para_BatchTermOp : Para_CoreOp<"batch_term", [Para_BatchTerm, DeclareOpInter
   let summary = "A term of the loss over a batch";
   let description = [{
     The value itself. Where microbatches cannot share it, since it is made of statistics that each of them has for itself,
-    `para-separate-microbatches` puts their mean by rows in its place; else it disappears. Made before the derivative is taken, so
+    `para-separate-microbatches` puts their weighted mean in its place; else it disappears. Made before the derivative is taken, so
     that the cotangent has the same weight.
   }];
   let arguments = (ins Para_FloatTensor:$input, I64Attr:$term);
