@@ -46,6 +46,8 @@ private:
   Status createChannels(const para_program &program);
   Status openChannel(Channel &channel);
   Channel *find(std::map<int64_t, Channel> &channels, int32_t axis, int64_t peer, const char *what, const char *op);
+  /// Puts what comes next in the channel behind what was started on `stream` before.
+  para_status follow(Channel &channel, int32_t stream, const char *what, const char *op);
   para_status check(const char *op, const char *what, int result);
   std::string error(const char *what, int result) const;
   para_status allToAll(const Group &group, Handle queue, const void *in, void *out, int64_t bytes, const char *op);

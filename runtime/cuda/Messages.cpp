@@ -55,20 +55,25 @@ Communicators::Channel *Communicators::find(std::map<int64_t, Channel> &channels
   return nullptr;
 }
 
+para_status Communicators::follow(Channel &channel, int32_t stream, const char *what, const char *op) {
+  int result = ctx->driver.cuEventRecord(channel.before, ctx->streams[stream]);
+  if (result == success)
+    result = ctx->driver.cuStreamWaitEvent(channel.stream, channel.before, 0);
+  return ctx->check(op, what, result);
+}
+
 para_status Communicators::send(int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer, int64_t bytes, const char *op) {
   Channel *channel = find(outgoing, axis, peer, "send", op);
   if (!channel)
     return PARA_ERROR;
-  Driver &driver = ctx->driver;
-  // Behind what was started on `stream` before, and nothing behind it but who waits for the tag.
-  int result = driver.cuEventRecord(channel->before, ctx->streams[stream]);
-  if (result == success)
-    result = driver.cuStreamWaitEvent(channel->stream, channel->before, 0);
-  if (para_status status = ctx->check(op, "send", result))
+  // Nothing waits behind it but who waits for the tag.
+  if (para_status status = follow(*channel, stream, "send", op))
     return status;
   if (para_status status = check(op, "send", nccl.ncclSend(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream)))
     return status;
+  Driver &driver = ctx->driver;
   Handle &event = sent[tag];
+  int result = success;
   if (!event)
     result = driver.cuEventCreate(&event, eventWithoutTiming);
   if (result == success)
@@ -81,15 +86,12 @@ para_status Communicators::receive(int32_t stream, int32_t axis, int64_t peer, v
   Channel *channel = find(incoming, axis, peer, "recv", op);
   if (!channel)
     return PARA_ERROR;
-  Driver &driver = ctx->driver;
-  int result = driver.cuEventRecord(channel->before, ctx->streams[stream]);
-  if (result == success)
-    result = driver.cuStreamWaitEvent(channel->stream, channel->before, 0);
-  if (para_status status = ctx->check(op, "recv", result))
+  if (para_status status = follow(*channel, stream, "recv", op))
     return status;
   if (para_status status = check(op, "recv", nccl.ncclRecv(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream)))
     return status;
-  result = driver.cuEventRecord(channel->after, channel->stream);
+  Driver &driver = ctx->driver;
+  int result = driver.cuEventRecord(channel->after, channel->stream);
   if (result == success)
     result = driver.cuStreamWaitEvent(ctx->streams[stream], channel->after, 0);
   return ctx->check(op, "recv", result);
