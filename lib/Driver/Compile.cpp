@@ -4,6 +4,7 @@
 #include "para/Emit/Emit.h"
 #include "para/IR/Program.h"
 #include "para/Import/OnnxImport.h"
+#include "para/Import/Passes.h"
 #include "para/Lower/Passes.h"
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
@@ -89,7 +90,11 @@ public:
       autodiff.trainable.push_back(pattern);
     for (const std::string &pattern : options.freeze)
       autodiff.freeze.push_back(pattern);
-    if (!runStage("autodiff", [&](OpPassManager &pm) { buildAutodiffPipeline(pm, autodiff); }))
+    auto buildAutodiff = [&](OpPassManager &pm) {
+      buildAutodiffPipeline(pm, autodiff);
+      pm.addPass(createDeriveIndexRangesPass()); // of the labels too, which the loss may have added
+    };
+    if (!runStage("autodiff", buildAutodiff))
       return kInputAtFault;
     if (options.emit == "autodiff")
       return print();

@@ -3,6 +3,7 @@
 #include "para/Collectives/Passes.h"
 #include "para/Driver/Compile.h"
 #include "para/IR/ParaDialect.h"
+#include "para/Import/Passes.h"
 #include "para/Lower/Passes.h"
 #include "para/Partition/Passes.h"
 #include "para/Plan/Passes.h"
@@ -22,6 +23,7 @@ int runPassTool(int argc, char **argv) {
   DialectRegistry registry;
   registry.insert<ParaDialect, func::FuncDialect>();
   registerTransformsPasses();
+  registerImportPasses();
   registerAutodiffPasses();
   registerPlanPasses();
   registerPartitionPasses();

@@ -140,6 +140,8 @@ V ImportBuilder::wrapIndices(V indices, int64_t size) {
     return {};
   if (indices.isFloat())
     return error() << "indices are no integers: " << indices.type(), V();
+  if (!indices.known && size > 0)
+    return V(t.index(indices.value, size, /*fromEnd=*/true));
   return select(compare(Comparison::Less, indices, scalar(indices, 0)), add(indices, static_cast<double>(size)), indices);
 }
 

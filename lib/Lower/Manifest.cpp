@@ -30,6 +30,17 @@ static json::Array axisNames(ArrayAttr axes) {
   return list;
 }
 
+static json::Array describeIndexRanges(ArrayAttr ranges) {
+  json::Array list;
+  for (Attribute entry : ranges) {
+    auto range = cast<IndexRangeAttr>(entry);
+    list.push_back(json::Object{{"begin", range.getBegin()}, {"end", range.getEnd()}, {"exempt", integers(range.getExempt())},
+                                {"offsets", integers(range.getOffsets())}, {"sizes", integers(range.getSizes())},
+                                {"node", range.getNode().getValue().str()}});
+  }
+  return list;
+}
+
 static std::optional<json::Object> describeTensor(func::FuncOp func, Type type, DictionaryAttr attributes, Location loc) {
   auto local = cast<RankedTensorType>(type), global = local;
   json::Object tensor;
@@ -68,6 +79,8 @@ static std::optional<json::Object> describeTensor(func::FuncOp func, Type type, 
     tensor["source"] = json::Object{{"file", source.getFile().getValue().str()}, {"offset", source.getOffset()}, {"bytes", source.getBytes()},
                                     {"dtype", stored ? stored : dtype}};
   }
+  if (auto ranges = attributes.getAs<ArrayAttr>("para.index_ranges"))
+    tensor["index_ranges"] = describeIndexRanges(ranges);
   if (auto initial = attributes.getAs<FloatAttr>("para.initial"))
     tensor["initial"] = initial.getValueAsDouble();
   else if (auto number = attributes.getAs<IntegerAttr>("para.initial"))

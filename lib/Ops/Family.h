@@ -6,6 +6,7 @@
 #include "para/Interfaces/Collective.h"
 #include "para/Interfaces/Derivative.h"
 #include "para/Interfaces/Element.h"
+#include "para/Interfaces/IndexUse.h"
 #include "para/Interfaces/Library.h"
 #include "para/Interfaces/Relayout.h"
 #include "para/Interfaces/Structure.h"

@@ -234,6 +234,8 @@ Value TensorBuilder::poolGrad(Value cotangent, Value index, Dims inputShape, con
   return PoolGradOp::create(builder, loc, withShape(type(cotangent), inputShape), cotangent, index, w.window, w.strides, w.dilations, w.padLow);
 }
 
+Value TensorBuilder::index(Value x, int64_t entries, bool fromEnd) { return IndexOp::create(builder, loc, x.getType(), x, entries, fromEnd); }
+
 Value TensorBuilder::gather(Value table, Value indices, int64_t dim) {
   SmallVector<int64_t> target(shape(table).take_front(dim));
   llvm::append_range(target, shape(indices));

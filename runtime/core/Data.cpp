@@ -1,6 +1,7 @@
 //===- Data.cpp - Samples and their order -------------------------------------===//
 #include "Data.h"
 
+#include "IndexCheck.h"
 #include "Init.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ Status Dataset::addRows(const std::string &path, const Interface &input, const A
       return Status::error(what + ", expected " + expected +
                            (sampled ? format("; for this batch compile with --dim batch=%lld", (long long)array.shape[0])
                                     : std::string()));
-    sources[input.name] = {Source::Whole, array, 0};
+    sources[input.name] = {Source::Whole, array, 0, sampled};
     if (sampled)
       numSamples = array.shape[0];
     return Status::success();
@@ -68,7 +69,8 @@ Status Dataset::addRows(const std::string &path, const Interface &input, const A
   return Status::success();
 }
 
-Status Dataset::open(const std::string &path, const Manifest &manifest, bool exactBatch) {
+Status Dataset::open(const std::string &from, const Manifest &manifest, bool exactBatch) {
+  path = from;
   sources.clear();
   numSamples = 0;
   std::string tokenPath = path;
@@ -211,6 +213,27 @@ void Dataset::fill(const Tensor &tensor, const Box &box, int64_t position, void 
     return;
   for (int64_t i = 0; i < box.size[0]; ++i)
     row(source, tensor, box, order.sampleAt(position + box.begin[0] + i), static_cast<char *>(local) + i * rowBytes);
+}
+
+Status Dataset::checkIndices(const Tensor &tensor, const Box &box, int64_t position, const void *local) {
+  BadIndex bad;
+  if (!findBadIndex(tensor, box, local, bad))
+    return Status::success();
+  const Source &source = sources.at(tensor.name);
+  std::string text = "'" + path + "': input '" + tensor.name + "'";
+  if (source.sampled && !bad.at.empty()) {
+    int64_t sample = source.kind == Source::Whole ? bad.at[0] : order.sampleAt(position + bad.at[0]);
+    text += format(", sample %lld", (long long)sample);
+    bad.at.erase(bad.at.begin());
+  }
+  if (!bad.at.empty())
+    text += ", element " + shapeText(bad.at);
+  const IndexRange &range = *bad.range;
+  text += format(": %lld is no index for node '%s', which takes %lld to %lld", (long long)bad.value, range.node.c_str(),
+                 (long long)range.begin, (long long)range.end - 1);
+  for (int64_t value : range.exempt)
+    text += format(" or %lld", (long long)value);
+  return Status::error(text);
 }
 
 } // namespace para::runtime

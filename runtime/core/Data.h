@@ -42,18 +42,22 @@ public:
   /// Fills one block of an input tensor: its box of the batch that starts at `position`. `local` has the tensor's padded
   /// size and becomes zero outside of the box.
   void fill(const Tensor &tensor, const Box &box, int64_t position, void *local);
+  /// An error that names the first element of what `fill` wrote which is no index where the program uses it as one.
+  Status checkIndices(const Tensor &tensor, const Box &box, int64_t position, const void *local);
 
 private:
   struct Source {
     enum Kind { Rows, Whole, Tokens, Ones, Positions } kind = Rows;
     Array array;
     int64_t shift = 0; ///< of tokens
+    bool sampled = true;
   };
   Status openTokens(const std::string &path, const Manifest &manifest);
   Status addRows(const std::string &path, const Interface &input, const Array &array, const Manifest &manifest,
                  bool exactBatch);
   void row(const Source &source, const Tensor &tensor, const Box &box, int64_t sample, char *to) const;
 
+  std::string path;
   std::map<std::string, Source> sources;
   std::shared_ptr<MappedFile> tokens;
   int64_t numSamples = 0;

@@ -117,6 +117,24 @@ static Status readSource(const Json &json, const std::string &path, TensorSource
   return reader.status();
 }
 
+static Status readIndexRanges(JsonReader &reader, const std::string &path, Tensor &tensor) {
+  for (const Json &item : reader.array("index_ranges", false)) {
+    IndexRange range;
+    JsonReader fields(item, path + " index_ranges");
+    fields.required("begin", range.begin);
+    fields.required("end", range.end);
+    fields.optional("exempt", range.exempt);
+    fields.required("offsets", range.offsets);
+    fields.required("sizes", range.sizes);
+    fields.optional("node", range.node);
+    PARA_TRY(fields.status());
+    if (range.offsets.size() != tensor.shape.size() || range.sizes.size() != tensor.shape.size())
+      return Status::error(path + " has index_ranges of another rank than its shape");
+    tensor.indexRanges.push_back(std::move(range));
+  }
+  return Status::success();
+}
+
 static Status readTensor(const Json &json, const Manifest &manifest, const std::string &path, Tensor &tensor) {
   static const std::pair<const char *, TensorKind> kinds[] = {
       {"parameter", TensorKind::Parameter}, {"state", TensorKind::State},   {"input", TensorKind::Input},
@@ -172,7 +190,8 @@ static Status readTensor(const Json &json, const Manifest &manifest, const std::
   }
   if (const Json *source = reader.find("source", false))
     PARA_TRY(readSource(*source, path + " source", tensor.source));
-  return Status::success();
+  PARA_TRY(readIndexRanges(reader, path, tensor));
+  return reader.status();
 }
 
 static Status readActions(JsonReader &reader, const char *field, bool isRequired, std::vector<Action> &actions) {

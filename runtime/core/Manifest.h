@@ -30,6 +30,14 @@ struct TensorSource {
   std::string inlineBytes;
 };
 
+/// Which values a part of an input may have: the program uses them as indices.
+struct IndexRange {
+  int64_t begin = 0, end = 0;          ///< from `begin` to before `end`
+  std::vector<int64_t> exempt;         ///< others that the program knows how to treat
+  std::vector<int64_t> offsets, sizes; ///< the part, in the global tensor
+  std::string node;                    ///< of the model
+};
+
 struct Tensor {
   std::string name;
   TensorKind kind;
@@ -42,6 +50,7 @@ struct Tensor {
   bool trainable = true, primary = true, buffer = false;
   double initial = 0;
   TensorSource source;
+  std::vector<IndexRange> indexRanges;
 
   int64_t localElements() const;
   int64_t globalElements() const;

@@ -129,9 +129,12 @@ Status Worker::readSource(const Tensor &tensor) {
 Status Worker::feed(Dataset &data, int64_t position) {
   for (const Tensor &tensor : store->stage().tensors)
     if (tensor.kind == TensorKind::Input)
-      PARA_TRY(store->fillBlocks(
-          tensor, [&](const Box &box, char *local) { data.fill(tensor, box, position, local); }));
-  return Status::success();
+      PARA_TRY(store->fillBlocks(tensor, [&](const Box &box, char *local) {
+        data.fill(tensor, box, position, local);
+        if (!dataFault.failed())
+          dataFault = data.checkIndices(tensor, box, position, local);
+      }));
+  return world.size() == 1 ? dataFault : Status::success();
 }
 
 Status Worker::writeHyper(int64_t stepIndex) {
@@ -170,15 +173,18 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   struct Report {
     Measured loss, gradNorm;
     int64_t bytesSent;
-    int32_t stopSignal;
+    int32_t stopSignal, fault;
   } mine{};
+  struct Verdict {
+    int32_t stopSignal = 0, faultRank = -1, fault = 0;
+  } verdict;
   PARA_TRY(readMeasured("loss", mine.loss));
   PARA_TRY(readMeasured("grad_norm", mine.gradNorm));
   mine.bytesSent = bytesSent;
   mine.stopSignal = world.control() && world.control()->stopSignal() ? world.control()->stopSignal() : stopRequested();
+  mine.fault = dataFault.exitCode();
   std::vector<char> all;
   PARA_TRY(world.gather(&mine, sizeof(mine), all));
-  int32_t verdict = 0;
   if (isFirst()) {
     record.bytesSent.clear();
     record.loss = record.gradNorm = {};
@@ -191,12 +197,19 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
         record.gradNorm = theirs.gradNorm;
       record.bytesSent.push_back(theirs.bytesSent);
       if (theirs.stopSignal)
-        verdict = theirs.stopSignal;
+        verdict.stopSignal = theirs.stopSignal;
+      if (theirs.fault && verdict.faultRank < 0) {
+        verdict.faultRank = int32_t(i);
+        verdict.fault = theirs.fault;
+      }
     }
   }
   PARA_TRY(world.broadcast(&verdict, sizeof(verdict)));
-  stopSignal = verdict;
-  return Status::success();
+  stopSignal = verdict.stopSignal;
+  if (verdict.faultRank < 0)
+    return Status::success();
+  Status status = verdict.faultRank == world.rank() ? dataFault : Status::error("", verdict.fault);
+  return std::move(status).markKnownToAll();
 }
 
 Status Worker::dumpState() {

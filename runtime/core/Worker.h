@@ -30,6 +30,7 @@ private:
   Status initializeParameter(const Tensor &tensor);
   Status readSource(const Tensor &tensor);
   Status verifyMemory();
+  /// Fills the inputs. With several ranks an error in the data is kept for `exchange`, where all learn of it.
   Status feed(Dataset &data, int64_t position);
   Status writeHyper(int64_t step);
   struct Bound {
@@ -38,7 +39,7 @@ private:
   };
   Status bind(const std::vector<Action> &actions, std::vector<Bound> &bound);
   Status runActions(const std::vector<Bound> &actions);
-  /// Every rank's small report to rank 0, and its answer whether to stop.
+  /// Every rank's small report to rank 0, and its answer whether to stop. Fails on all ranks where the data of one are at fault.
   Status exchange(StepRecord &record, int64_t bytesSent, int &stopSignal);
   /// For --dump-state: parameters, states and the outputs of the last step.
   Status dumpState();
@@ -64,6 +65,7 @@ private:
   std::unique_ptr<TensorStore> store;
   std::vector<Bound> step, evaluation;
   int64_t firstStep = 0, lastSaved = -1;
+  Status dataFault = Status::success();
   std::string lastSavedPath;
   RunState runState;
 };

@@ -172,6 +172,7 @@ def run_op(kind, v, a, shape, dtype):
         "reduce": lambda: REDUCE[a["kind"]](v[0], tuple(a["dims"])).astype(dtype),
         "extent": lambda: np.array(math.prod(v[0].shape[d] for d in a["dims"]), dtype),
         "dot": lambda: dot(v[0], v[1], a),
+        "index": lambda: np.where(v[0] < 0, v[0] + a["entries"], v[0]) if a["from_end"] else v[0],
         "gather": lambda: gather(v[0], v[1], a["dim"]),
         "softmax": lambda: softmax(v[0], a["dim"]),
         "log_softmax": lambda: log_softmax(v[0], a["dim"]),
@@ -183,7 +184,7 @@ def run_op(kind, v, a, shape, dtype):
 
 
 def parse_attributes(text):
-    result = {}
+    result = {"from_end": bool(re.search(r"\bfrom_end\b", text))}
     for name, values in re.findall(r"(\w+) = array<i64(?:: ([-\d, ]+))?>", text):
         result[name] = [int(x) for x in values.split(",")] if values else []
     for name, value in re.findall(r"(\w+) = (-?[\d.]+(?:[eE][-+]?\d+)?|0x\w+) : [if]\d+", text):

@@ -79,4 +79,18 @@ def Para_SourceAttr : AttrDef<ParaDialect, "Source"> {
   let assemblyFormat = "`<` $file `,` $offset `,` $bytes `,` $elementType `>`";
 }
 
+def Para_IndexRangeAttr : AttrDef<ParaDialect, "IndexRange"> {
+  let mnemonic = "index_range";
+  let summary = "Which values a part of an integer input may have";
+  let description = [{
+    In the list `para.index_ranges` of a function argument, from the autodiff stage on: the elements in the box of `sizes` at `offsets` are
+    used as indices by the model's node `node` and are from `begin` to before `end`, or one of `exempt`, which the program knows how to
+    treat. The box is one of the whole input, also where the argument is a shard. Example, labels of 96 classes without their first column:
+    `#para.index_range<0, 96, [-100], [0, 1], [16, 31], "loss">`.
+  }];
+  let parameters = (ins "int64_t":$begin, "int64_t":$end, "::mlir::DenseI64ArrayAttr":$exempt, "::mlir::DenseI64ArrayAttr":$offsets,
+                        "::mlir::DenseI64ArrayAttr":$sizes, "::mlir::StringAttr":$node);
+  let assemblyFormat = "`<` $begin `,` $end `,` $exempt `,` $offsets `,` $sizes `,` $node `>`";
+}
+
 #endif

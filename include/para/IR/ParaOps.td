@@ -6,6 +6,7 @@ include "para/IR/ParaAttrs.td"
 include "para/Interfaces/Structure.td"
 include "para/Interfaces/Derivative.td"
 include "para/Interfaces/Element.td"
+include "para/Interfaces/IndexUse.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 

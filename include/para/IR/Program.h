@@ -3,6 +3,7 @@
 // The names of the attributes by which stages understand each other, and helpers over them. Arguments and results of @main (and
 // later of each stage's function) carry `para.kind` and `para.name`:
 //   arguments: input, parameter, buffer (running statistics), state (of the optimizer), hyper (a number of the optimizer)
+//   an input which is used as indices has `para.index_ranges`, the values that it may have
 //   results:   output, update (with `para.updates`, the argument that it overwrites), gradient
 //
 //===----------------------------------------------------------------------===//

@@ -106,7 +106,7 @@ public:
   V dot(V x, V y, Dims xBatch, Dims yBatch, Dims xContract, Dims yContract);
   /// Negative indices count from the end.
   V gather(V table, V indices, int64_t dim);
-  /// Adds the size of the dimension to negative indices.
+  /// Indices into a dimension, which is stated, with its size added to negative ones.
   V wrapIndices(V indices, int64_t size);
 
   // Composites.

@@ -87,6 +87,8 @@ public:
   Value poolGrad(Value cotangent, Value index, Dims inputShape, const Windowing &windowing);
 
   // Indexing.
+  /// States that x holds indices into `entries` entries; `fromEnd`: negative ones become what they mean.
+  Value index(Value x, int64_t entries, bool fromEnd);
   Value gather(Value table, Value indices, int64_t dim);
   Value scatterAdd(Value indices, Value updates, int64_t rows);
 

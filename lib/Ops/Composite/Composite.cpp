@@ -119,7 +119,8 @@ namespace {
 /// What the loss and its gradient share.
 struct LabelBuilder : RowBuilder {
   LabelBuilder(CrossEntropyOp op, OpBuilder &builder)
-      : RowBuilder(op.getLoc(), builder, op.getScores(), {op.getScores().getType().getRank() - 1}), labels(op.getLabels()) {
+      : RowBuilder(op.getLoc(), builder, op.getScores(), {op.getScores().getType().getRank() - 1}) {
+    labels = index(op.getLabels(), shape(like).back(), /*fromEnd=*/false);
     auto labelType = type(labels);
     auto places = iota(RankedTensorType::get(shape(like), labelType.getElementType()), dims[0]);
     chosen = compare(Comparison::Equal, places, spread(labels));
@@ -129,6 +130,10 @@ struct LabelBuilder : RowBuilder {
   Value labels, chosen, valid;
 };
 } // namespace
+
+std::optional<IndexRange> CrossEntropyOp::getIndexRange(unsigned operand) {
+  return operand == 1 ? std::optional(IndexRange{0, getScores().getType().getShape().back()}) : std::nullopt;
+}
 
 SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
   LabelBuilder t(*this, builder);

@@ -1,8 +1,8 @@
 include "para/IR/ParaOps.td"
 
 // Formulas whose derivative is told in one piece. Gone after the autodiff stage.
-class Para_CompositeOp<string mnemonic> : Para_CoreOp<mnemonic, [DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
-                                                                 DeclareOpInterfaceMethods<Para_Decomposable>]>;
+class Para_CompositeOp<string mnemonic, list<Trait> traits = []> : Para_CoreOp<mnemonic, [
+    DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, DeclareOpInterfaceMethods<Para_Decomposable>] # traits>;
 
 def Para_SoftmaxOp : Para_CompositeOp<"softmax"> {
   let summary = "exp(x - max) / sum(exp(x - max)) along one dimension";
@@ -26,7 +26,7 @@ def Para_NormalizeOp : Para_CompositeOp<"normalize"> {
   let results = (outs Para_FloatTensor:$result, Para_FloatTensor:$mean, Para_FloatTensor:$variance);
   let assemblyFormat = "$input $dims $epsilon attr-dict `:` type($input) `->` type($mean) `,` type($variance) `,` type($result)";
 }
-def Para_CrossEntropyOp : Para_CompositeOp<"cross_entropy"> {
+def Para_CrossEntropyOp : Para_CompositeOp<"cross_entropy", [DeclareOpInterfaceMethods<Para_IndexUse, ["getIndexRange"]>]> {
   let summary = "-log softmax(scores)[label] for each row, 0 where the label is out of range";
   let description = [{ `scores` [rows..., classes] (classes last), `labels` [rows...], result [rows...]. }];
   let arguments = (ins Para_FloatTensor:$scores, Para_IntTensor:$labels);

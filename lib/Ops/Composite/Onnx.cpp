@@ -170,8 +170,8 @@ static void importLoss(OnnxOp &op) {
     loss = V(b.t.crossEntropy(b.materialize(b.transpose(scores, classesLast)), b.materialize(labels)));
   } else {
     // -x[label]; the sum has one term.
-    V rows = b.transpose(x, classesLast);
-    V chosen = b.compare(Comparison::Equal, b.iota(labels.element(), rows.shape(), rows.rank() - 1), b.unsqueeze(labels, labels.rank()));
+    V rows = b.transpose(x, classesLast), classes = labels.known ? labels : V(b.t.index(labels.value, x.dim(1), /*fromEnd=*/false));
+    V chosen = b.compare(Comparison::Equal, b.iota(labels.element(), rows.shape(), rows.rank() - 1), b.unsqueeze(classes, labels.rank()));
     loss = b.neg(b.sum(b.select(chosen, rows, b.scalar(rows, 0)), {rows.rank() - 1}, false));
   }
 

@@ -87,7 +87,8 @@ def Para_PowOp : Para_BinaryOp<"pow", "::mlir::math::PowFOp::create(b, x, y)",
 }
 
 def Para_CompareOp : Para_ElementwiseOp<"compare", (ins Para_ComparisonAttr:$predicate, Para_Tensor:$lhs, Para_Tensor:$rhs),
-    "scalar::compare(b, getPredicate(), x, y)", [], [AllTypesMatch<["lhs", "rhs"]>]> {
+    "scalar::compare(b, getPredicate(), x, y)", [],
+    [AllTypesMatch<["lhs", "rhs"]>, DeclareOpInterfaceMethods<Para_IndexUse, ["getTestedValue"]>]> {
   let summary = "Elementwise comparison";
   let results = (outs Para_BoolTensor:$result);
   let declareY = "[[maybe_unused]] ::mlir::Value y = emitter.operand(1, index);";
@@ -97,7 +98,7 @@ def Para_CompareOp : Para_ElementwiseOp<"compare", (ins Para_ComparisonAttr:$pre
 def Para_SelectOp : Para_ElementwiseOp<"select", (ins Para_BoolTensor:$condition, Para_Tensor:$then, Para_Tensor:$otherwise),
     "::mlir::arith::SelectOp::create(b, x, y, z)",
     ["nullptr", "t.select(x, g, t.like(g, 0.0))", "t.select(x, t.like(g, 0.0), g)"],
-    [AllTypesMatch<["then", "otherwise", "result"]>]> {
+    [AllTypesMatch<["then", "otherwise", "result"]>, DeclareOpInterfaceMethods<Para_IndexUse, ["traceToOperand"]>]> {
   let summary = "`then` where the condition holds, else `otherwise`";
   let linearity = "::para::Linearity::None, ::para::Linearity::Joint, ::para::Linearity::Joint";
   let results = (outs Para_Tensor:$result);
@@ -108,7 +109,8 @@ def Para_SelectOp : Para_ElementwiseOp<"select", (ins Para_BoolTensor:$condition
 
 def Para_CastOp : Para_ElementwiseOp<"cast", (ins Para_Tensor:$input),
     "scalar::cast(b, x, getType().getElementType())",
-    ["::mlir::isa<::mlir::FloatType>(getInput().getType().getElementType()) ? t.cast(g, getInput().getType().getElementType()) : ::mlir::Value()"]> {
+    ["::mlir::isa<::mlir::FloatType>(getInput().getType().getElementType()) ? t.cast(g, getInput().getType().getElementType()) : ::mlir::Value()"],
+    [DeclareOpInterfaceMethods<Para_IndexUse, ["traceToOperand"]>]> {
   let summary = "Conversion of element type";
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";

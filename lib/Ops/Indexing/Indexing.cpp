@@ -6,6 +6,19 @@ using namespace para;
 #define GET_OP_CLASSES
 #include "Indexing/Indexing.cpp.inc"
 
+LogicalResult IndexOp::verify() {
+  if (int64_t(getEntries()) < 1) // C1
+    return emitOpError("has no entry to point at");
+  return success();
+}
+
+Structure IndexOp::getStructure() { return Structure::elementwise(*this); }
+
+std::optional<IndexRange> IndexOp::getIndexRange(unsigned) {
+  int64_t entries = getEntries();
+  return IndexRange{getFromEnd() ? -entries : 0, entries};
+}
+
 LogicalResult GatherOp::verify() {
   auto table = getTable().getType(), indices = getIndices().getType();
   if (getDim() >= uint64_t(table.getRank()))

@@ -1,6 +1,20 @@
 include "para/IR/ParaOps.td"
 include "para/Interfaces/Library.td"
 
+def Para_IndexOp : Para_CoreOp<"index", [Elementwise, SameOperandsAndResultType, DeclareOpInterfaceMethods<Para_Element>,
+    DeclareOpInterfaceMethods<Para_Derivative, []>, DeclareOpInterfaceMethods<Para_IndexUse, ["getIndexRange"]>]> {
+  let summary = "An index into `entries` entries; `from_end`: negative ones count from the end and become what they mean";
+  let description = [{
+    States what the program takes for an index: a value in [0, entries), or [-entries, entries) with `from_end`. The runtime refuses data
+    in which others come here, unless the program tests for them. One that does come here stays as it is, outside.
+    C1. There is an entry.
+  }];
+  let arguments = (ins Para_IntTensor:$input, I64Attr:$entries, UnitAttr:$from_end);
+  let results = (outs Para_IntTensor:$result);
+  let assemblyFormat = "$input `of` $entries (`from_end` $from_end^)? attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
 def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
     DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>]> {
   let summary = "Takes slices of a table along one dimension at given indices";

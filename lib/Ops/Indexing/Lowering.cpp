@@ -11,6 +11,17 @@ static SmallVector<StringRef> names(ArrayAttr axes) {
   return result;
 }
 
+Value IndexOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate> index) {
+  ImplicitLocOpBuilder &b = emitter.b;
+  Value x = emitter.operand(0, index);
+  if (!getFromEnd())
+    return x;
+  Type type = getType().getElementType();
+  int64_t entries = getEntries();
+  Value isNegative = scalar::compare(b, Comparison::Less, x, emitter.constantInteger(type, 0));
+  return arith::SelectOp::create(b, isNegative, scalar::add(b, x, emitter.constantInteger(type, entries)), x);
+}
+
 Value GatherOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate> index) {
   ImplicitLocOpBuilder &b = emitter.b;
   Type i64 = b.getI64Type();

@@ -137,7 +137,9 @@ static void importOneHot(OnnxOp &op) {
     return void(op.error() << "OneHot needs two values");
   if (indices.isFloat())
     indices = b.cast(indices, b.t.builder.getI64Type());
-  V places = b.unsqueeze(b.wrapIndices(indices, size), axis);
+  // Places outside are legal here: they are off everywhere.
+  V wrapped = b.select(b.compare(Comparison::Less, indices, b.scalar(indices, 0)), b.add(indices, static_cast<double>(size)), indices);
+  V places = b.unsqueeze(wrapped, axis);
   if (!places)
     return;
   SmallVector<int64_t> shape(places.shape());

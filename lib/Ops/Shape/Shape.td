@@ -29,7 +29,11 @@ def Para_IotaOp : Para_CoreOp<"iota", [DeclareOpInterfaceMethods<Para_Element>, 
   let assemblyFormat = "$dim attr-dict `:` type($result)";
 }
 
-def Para_ReshapeOp : Para_ShapeOp<"reshape", [DeclareOpInterfaceMethods<Para_Relayout>]> {
+// An op that moves elements: where they were, indices among them, is in IndexUse.cpp.
+class Para_MovingOp<string mnemonic, list<Trait> traits = []>
+    : Para_ShapeOp<mnemonic, [DeclareOpInterfaceMethods<Para_IndexUse, ["traceToOperand"]>] # traits>;
+
+def Para_ReshapeOp : Para_MovingOp<"reshape", [DeclareOpInterfaceMethods<Para_Relayout>]> {
   let summary = "The same elements in row-major order under another shape";
   let arguments = (ins Para_Tensor:$input);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -37,14 +41,14 @@ def Para_ReshapeOp : Para_ShapeOp<"reshape", [DeclareOpInterfaceMethods<Para_Rel
   let hasCanonicalizer = 1;
 }
 
-def Para_TransposeOp : Para_ShapeOp<"transpose"> {
+def Para_TransposeOp : Para_MovingOp<"transpose"> {
   let summary = "Dimension i of the result is dimension permutation[i] of the input";
   let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
 }
 
-def Para_BroadcastOp : Para_ShapeOp<"broadcast"> {
+def Para_BroadcastOp : Para_MovingOp<"broadcast"> {
   let summary = "Repeats the input along new dimensions";
   let description = [{
     Dimension i of the input is dimension `dims[i]` of the result (ascending).
@@ -55,13 +59,13 @@ def Para_BroadcastOp : Para_ShapeOp<"broadcast"> {
   let hasFolder = 1;
 }
 
-def Para_SliceOp : Para_ShapeOp<"slice", [DeclareOpInterfaceMethods<Para_Structure, ["buildLocal"]>]> {
+def Para_SliceOp : Para_MovingOp<"slice", [DeclareOpInterfaceMethods<Para_Structure, ["buildLocal"]>]> {
   let summary = "Element i of a dimension is element offset + i * stride of the input; strides may be negative";
   let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides);
   let assemblyFormat = "$input $offsets $strides attr-dict `:` type($input) `->` type($result)";
 }
 
-def Para_PadOp : Para_ShapeOp<"pad", [DeclareOpInterfaceMethods<Para_Structure, ["buildLocal"]>]> {
+def Para_PadOp : Para_MovingOp<"pad", [DeclareOpInterfaceMethods<Para_Structure, ["buildLocal"]>]> {
   let summary = "Surrounds the input with a value: `low[i]` elements before dimension i; the result's size tells those after";
   let description = [{
     Element i of the result along a dimension is element (i - low) / interior of the input where that is whole and inside, else `value`.
@@ -71,7 +75,7 @@ def Para_PadOp : Para_ShapeOp<"pad", [DeclareOpInterfaceMethods<Para_Structure, 
   let assemblyFormat = "$input $low $interior `with` `(` $value `)` attr-dict `:` type($input) `->` type($result)";
 }
 
-def Para_ConcatOp : Para_ShapeOp<"concat"> {
+def Para_ConcatOp : Para_MovingOp<"concat"> {
   let summary = "Puts tensors one after another along a dimension";
   let arguments = (ins Variadic<Para_Tensor>:$inputs, I64Attr:$dim);
   let assemblyFormat = "$inputs $dim attr-dict `:` type($inputs) `->` type($result)";

@@ -30,3 +30,11 @@ func.func @width(%i: tensor<2xi64>, %u: tensor<2x3xf32>) {
   %0 = para.scatter_add %i, %u : tensor<2xi64>, tensor<2x3xf32> -> tensor<7x4xf32>
   return
 }
+
+// -----
+
+func.func @entries(%i: tensor<2xi64>) {
+  // expected-error @+1 {{'para.index' op has no entry to point at}}
+  %0 = para.index %i of 0 : tensor<2xi64>
+  return
+}
