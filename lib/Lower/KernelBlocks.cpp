@@ -276,18 +276,29 @@ void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> 
   if (!choice.across)
     b.restoreInsertionPoint(here);
   callDevice("para_gpu_barrier", {}, nullptr);
-  int64_t count = choice.across ? block.members : block.members / warp;
-  Value part = choice.across ? arith::RemUIOp::create(b, wide, integer(block.parts)).getResult() : integer(0);
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    Type type = sum.getType(), stored = storage(type);
-    Value total;
-    for (int64_t m = 0; m < count; ++m) {
-      Value from = choice.across ? arith::AddIOp::create(b, part, integer(m * block.parts)).getResult() : integer(m);
-      Value one = LLVM::LoadOp::create(b, stored, sumSlot(before + i, from, getElementTypeOrSelf(stored)), alignment(stored));
-      if (stored != type)
-        one = arith::TruncIOp::create(b, type, one);
-      total = total ? scalar::combine(b, kindOf(i), total, one) : one;
+  auto load = [&](unsigned i, Value from) -> Value {
+    Type type = sums[i].getType(), stored = storage(type);
+    Value one = LLVM::LoadOp::create(b, stored, sumSlot(before + i, from, getElementTypeOrSelf(stored)), alignment(stored));
+    return stored == type ? one : arith::TruncIOp::create(b, type, one).getResult();
+  };
+  if (!choice.across) {
+    // In each warp a lane takes the sum of one: if every thread read all of them, several reductions would need more registers than
+    // a thread of so large a block has.
+    int64_t warps = block.members / warp;
+    Value lane = arith::RemUIOp::create(b, wide, integer(warps));
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      Value total = load(i, lane);
+      for (int64_t distance = warps / 2; distance >= 1; distance /= 2)
+        total = scalar::combine(b, kindOf(i), total, exchange(total, distance));
+      sum = total;
     }
+    return;
+  }
+  Value part = arith::RemUIOp::create(b, wide, integer(block.parts));
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value total = load(i, part);
+    for (int64_t m = 1; m < block.members; ++m)
+      total = scalar::combine(b, kindOf(i), total, load(i, arith::AddIOp::create(b, part, integer(m * block.parts))));
     sum = total;
   }
 }

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Whether ptxas takes every kernel of every model's training step, for each GPU.
 
-    test/Cuda/ptxas.py [--models mlp,gpt] [--arch sm_80,sm_90,sm_100] [--precision f32] [--plans serial,data x tensor]
+    test/Cuda/ptxas.py [--models mlp,gpt] [--recipes serial | all | ddp,zero1] [--ranks 2,3,4,8] [--arch sm_80,sm_90,sm_100]
+                       [--precision f32] [--jobs N]
 
-Prints one line a model and plan: kernels, and for each GPU the most registers a thread takes and the bytes that all kernels spill. Exit
-status 1 if a kernel is refused, or if a model has none.
+`serial` is the step of one rank, `all` that and the recipes of test/Execution/recipes.py. Kernels with equal code are one, whatever they
+are called. Prints one line a model and GPU: programs compiled, distinct kernels, how many ptxas accepts, the most registers a thread
+takes, the bytes that all spill and the kernel that spills most. A line has failed, and the exit status is 1, where a program does not
+compile or has no kernel, or a kernel is refused.
 """
 
 import argparse
+import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -20,7 +25,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Execution"
 import harness
 import recipes
 
-PLANS = {"serial": lambda n: [], **recipes.RECIPES}
+RECIPES = {"serial": lambda n: [], **recipes.RECIPES}
+
+#: Kernels given to one run of ptxas.
+BATCH = 100
 
 
 def find_ptxas():
@@ -31,51 +39,134 @@ def find_ptxas():
     sys.exit(77)
 
 
-def assemble(ptxas, ptx, arch):
-    """(registers, spilled bytes) of all kernels, or Failed with what ptxas says."""
-    done = subprocess.run([ptxas, "-v", f"-arch={arch}", "-o", "/dev/null", ptx], capture_output=True, text=True)
+def split(ptx):
+    """(head, {kernel: its PTX under a name made from its content}) of a file; tables come with the kernels that read them."""
+    parts = re.split(r"^(?=\.visible \.entry |\t// \.globl)", ptx, flags=re.M)
+    head = "".join(line + "\n" for line in parts[0].splitlines() if line.startswith((".version", ".target", ".address_size")))
+    declarations = [line for part in parts for line in part.splitlines() if line.startswith((".extern", ".global"))]
+    tables = {re.search(r"(\w+)\[", line)[1]: line for line in declarations}
+    kernels = {}
+    for part in parts:
+        found = re.match(r"\.visible \.entry (\w+)\(", part)
+        if not found:
+            continue
+        body = "\n".join(line for line in part.splitlines() if line.strip() and not line.lstrip().startswith("//") and line not in declarations)
+        body = re.sub(r"\$L__BB\d+_", "$L__BB_", re.sub(r"__local_depot\d+", "__local_depot", body))
+        body = re.sub(rf"\b{found[1]}(?=\b|_param_)", "KERNEL", body)
+        used = []
+        for name, line in tables.items():
+            if re.search(rf"\b{name}\b", body):
+                own = name if line.startswith(".extern") else "table_" + hashlib.sha256(line.replace(name, "").encode()).hexdigest()[:16]
+                body = re.sub(rf"\b{name}\b", own, body)
+                used.append(re.sub(rf"\b{name}\b", own, line))
+        key = hashlib.sha256("\n".join(used + [body]).encode()).hexdigest()[:16]
+        kernels[found[1]] = (key, body.replace("KERNEL", f"kernel_{key}"), used)
+    return head, kernels
+
+
+def assemble(ptxas, arch, head, kernels):
+    """What ptxas says of kernels {key: (PTX, tables)}: {key: (registers, spilled bytes)}, or {key: its complaint} of those it refuses."""
+    tables = dict.fromkeys(line for _, used in kernels.values() for line in used)
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write("\n".join([head, *tables, *(body for body, _ in kernels.values())]) + "\n")
+        file.flush()
+        done = subprocess.run([ptxas, "-v", f"-arch={arch}", "-o", "/dev/null", file.name], capture_output=True, text=True)
+    if done.returncode and len(kernels) > 1:
+        halves = [dict(list(kernels.items())[i::2]) for i in range(2)]
+        return {**assemble(ptxas, arch, head, halves[0]), **assemble(ptxas, arch, head, halves[1])}
     if done.returncode:
-        raise harness.Failed(f"{arch}: " + " | ".join(done.stderr.splitlines()[:3]))
-    registers = [int(n) for n in re.findall(r"Used (\d+) registers", done.stderr)]
-    spills = [int(a) + int(b) for a, b in re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)]
-    return registers, sum(spills)
+        return {key: " | ".join(done.stderr.splitlines()[:3]) for key in kernels}
+    found = {}
+    for text in re.split(r"(?=Compiling entry function)", done.stderr)[1:]:
+        spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", text)
+        key = re.match(r"Compiling entry function 'kernel_(\w+)'", text)[1]
+        found[key] = (int(re.search(r"Used (\d+) registers", text)[1]), int(spills[1]) + int(spills[2]) if spills else 0)
+    return {key: found.get(key, "ptxas says nothing of it") for key in kernels}
+
+
+class Table:
+    def __init__(self, ptxas, arguments):
+        self.ptxas, self.arguments = ptxas, arguments
+        self.known = {}  # (GPU, key) -> what ptxas says, over all models
+        self.made = {}  # (model, keys of the serial step) -> what compile() returns after the head
+        self.pool = concurrent.futures.ThreadPoolExecutor(arguments.jobs)
+
+    def programs(self):
+        for recipe in list(RECIPES) if self.arguments.recipes == "all" else self.arguments.recipes.split(","):
+            for ranks in [1] if recipe == "serial" else map(int, self.arguments.ranks.split(",")):
+                flags = RECIPES[recipe](ranks)
+                if flags is not None:
+                    yield recipe if recipe == "serial" else f"{recipe} on {ranks} ranks", flags
+
+    def emit(self, folder, arch, flags):
+        command = [harness.PARA_OPT, str(folder / "model.onnx"), "--train", "--target=cuda", "--emit=ptx", f"--arch={arch}", "-o", "-",
+                   "--precision", self.arguments.precision, *harness.freeze_flags(folder), *flags]
+        head, kernels = split(harness.call(command))
+        if not kernels:
+            raise harness.Failed("the program has no kernel")
+        return head, kernels
+
+    def compile(self, model, arch):
+        """(head for the GPU, PTX of each distinct kernel, where it is, complaints, programs). GPUs for which the serial step has the
+        same code, but for the head, share what is made for the first of them: code is what takes the time."""
+        folder = harness.SHARED / harness.MODELS[model]
+        try:
+            head, serial = self.emit(folder, arch, [])
+        except harness.Failed as error:
+            return "", {}, {}, [f"serial: {error}"], 1
+        same = model, tuple(sorted(key for key, _, _ in serial.values()))
+        if same not in self.made:
+            code, where, notes = {}, {}, []
+            programs = [(name, self.pool.submit(self.emit, folder, arch, flags)) for name, flags in self.programs()]
+            for name, program in programs:
+                try:
+                    _, kernels = program.result()
+                except harness.Failed as error:
+                    notes.append(f"{name}: {error}")
+                    continue
+                for kernel, (key, body, used) in kernels.items():
+                    code.setdefault(key, (body, used))
+                    where.setdefault(key, f"{kernel} of {name}")
+            self.made[same] = code, where, notes, len(programs)
+        return head, *self.made[same]
+
+    def row(self, model, arch):
+        """Prints a model's line for one GPU; whether all is well."""
+        head, code, where, complaints, programs = self.compile(model, arch)
+        fresh = [key for key in code if (arch, key) not in self.known]
+        batches = [fresh[i : i + BATCH] for i in range(0, len(fresh), BATCH)]
+        for result in [self.pool.submit(assemble, self.ptxas, arch, head, {key: code[key] for key in batch}) for batch in batches]:
+            self.known.update({(arch, key): said for key, said in result.result().items()})
+        said = {key: self.known[arch, key] for key in code}
+        accepted = {key: figures for key, figures in said.items() if isinstance(figures, tuple)}
+        notes = complaints + [f"{where[key]}: {text}" for key, text in said.items() if key not in accepted]
+        worst = max(accepted, key=lambda key: accepted[key][1], default=None)
+        spilled = sum(bytes for _, bytes in accepted.values())
+        text = f"{accepted[worst][1]} by {where[worst]}" if spilled else ""
+        registers = max((count for count, _ in accepted.values()), default=0)
+        print(f"{model:<12} {arch:<8} {programs:>8} {len(code):>8} {len(accepted):>9} {registers:>10} {spilled:>8}  {text}".rstrip(), flush=True)
+        for note in notes:
+            print(f"{'':<12}   {note}")
+        return bool(accepted) and not notes
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(harness.MODELS))
+    parser.add_argument("--recipes", default="serial")
+    parser.add_argument("--ranks", default="2,3,4,8")
     parser.add_argument("--arch", default="sm_80,sm_90,sm_100")
     parser.add_argument("--precision", default="f32")
-    parser.add_argument("--plans", default="serial")
-    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     harness.require_shared()
-    ptxas, archs, failures, passed = find_ptxas(), arguments.arch.split(","), 0, 0
-    print(f"{'model':<12} {'plan':<20} {'kernels':>7}" + "".join(f"{arch + ' registers/spilled':>27}" for arch in archs))
-    for name in arguments.models.split(","):
-        folder = harness.SHARED / harness.MODELS[name]
-        for plan in arguments.plans.split(","):
-            flags = ["--precision", arguments.precision, *harness.freeze_flags(folder), *(PLANS[plan](arguments.ranks) or [])]
-            cells, notes, count = [], [], 0
-            with tempfile.TemporaryDirectory(prefix="para-") as scratch:
-                for arch in archs:
-                    ptx = f"{scratch}/{arch}.ptx"
-                    try:
-                        harness.call([harness.PARA_OPT, str(folder / "model.onnx"), "--train", "--target=cuda", "--emit=ptx", f"--arch={arch}",
-                                      "-o", ptx, *flags])
-                        count = open(ptx).read().count(".entry")
-                        registers, spilled = assemble(ptxas, ptx, arch)
-                        if not count or len(registers) != count:
-                            raise harness.Failed(f"{arch}: {len(registers)} of {count} kernels")
-                        cells.append(f"{max(registers)} / {spilled}")
-                        passed += 1
-                    except harness.Failed as error:
-                        cells.append("FAILED")
-                        notes.append(str(error))
-                        failures += 1
-            print(f"{name:<12} {plan:<20} {count:>7}" + "".join(f"{cell:>27}" for cell in cells), flush=True)
-            for note in notes:
-                print(f"{'':<12}   {note}")
+    table = Table(find_ptxas(), arguments)
+    passed = failures = 0
+    print(f"{'model':<12} {'GPU':<8} {'programs':>8} {'kernels':>8} {'accepted':>9} {'registers':>10} {'spilled':>8}  most")
+    for model in arguments.models.split(","):
+        for arch in arguments.arch.split(","):
+            well = table.row(model, arch)
+            passed, failures = passed + well, failures + (not well)
     print(f"{passed} passed, {failures} failed")
     return 1 if failures or not passed else 0
 
