@@ -143,8 +143,17 @@ static LinearForm divide(const LinearForm &form, int64_t c, ArrayRef<int64_t> ex
     quotient.add(divide(high, c / g, extents));
     return quotient;
   }
-  MLIRContext *ctx = rest.terms.front().first.getContext();
-  quotient.add(rest.toExpr(ctx).floorDiv(c), 1);
+  AffineExpr first = rest.terms.front().first;
+  if (rest.terms.size() == 1 && rest.terms.front().second == 1 && first.getKind() == AffineExprKind::FloorDiv) {
+    // (x floordiv b + k) floordiv c = (x + k * b) floordiv (b * c).
+    auto inner = cast<AffineBinaryOpExpr>(first);
+    int64_t b = cast<AffineConstantExpr>(inner.getRHS()).getValue();
+    LinearForm dividend = linearForm(inner.getLHS(), extents);
+    dividend.constant += rest.constant * b;
+    quotient.add(divide(dividend, b * c, extents));
+    return quotient;
+  }
+  quotient.add(rest.toExpr(first.getContext()).floorDiv(c), 1);
   return quotient;
 }
 

@@ -59,6 +59,13 @@ TEST(IndexMath, QuotientsVanish) {
   EXPECT_EQ(linearForm((a * 8 + b).floorDiv(16), extents).toExpr(&context), a.floorDiv(2));
   EXPECT_TRUE(sameFunction((a * 8 + b).floorDiv(3) * 3 + (a * 8 + b) % 3, a * 8 + b, extents));
   EXPECT_FALSE(sameFunction((a * 8 + b).floorDiv(3) * 3, a * 8 + b, extents));
+  // A collapsed loop over a 3x3 window is linear in itself again.
+  mlir::AffineExpr x = a;
+  llvm::SmallVector<int64_t> shape{64, 3, 3}, collapsed{576, 1};
+  EXPECT_EQ(linearForm(x.floorDiv(3).floorDiv(3), collapsed).toExpr(&context), x.floorDiv(9));
+  EXPECT_EQ(linearForm((x.floorDiv(3) + 5).floorDiv(4), collapsed).toExpr(&context), (x + 3).floorDiv(12) + 1);
+  LinearForm form = linearForm(linearize(delinearize(x, shape, &context), shape, &context), collapsed);
+  EXPECT_EQ(simplest(form, collapsed).toExpr(&context), x);
 }
 
 /// Every simplification is checked against the plain meaning of the expression.
