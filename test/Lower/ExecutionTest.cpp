@@ -71,6 +71,33 @@ TEST(Execution, Reductions) {
   }
 }
 
+/// A weight is updated in its place by the kernel that begins the sum of its gradient's squares; another finishes the sum.
+TEST(Execution, UpdateInPlaceWithTheNorm) {
+  constexpr int64_t size = 64 * 60 * 9;
+  Program p(R"(func.func @stage0(%w: tensor<64x60x3x3xf32> {para.kind = "parameter", para.name = "w"}, %g: tensor<64x60x3x3xf32> {para.kind = "input", para.name = "g"})
+      -> (tensor<64x60x3x3xf32> {para.kind = "parameter", para.name = "w", para.updates = "w"}, tensor<f32> {para.kind = "output", para.name = "norm"}) {
+    %s = para.mul %g, %g : tensor<64x60x3x3xf32>
+    %n = para.reduce sum %s [0, 1, 2, 3] : tensor<64x60x3x3xf32> -> tensor<f32>
+    %h = para.sub %w, %g : tensor<64x60x3x3xf32>
+    %next = para.sub %h, %s : tensor<64x60x3x3xf32>
+    return %next, %n : tensor<64x60x3x3xf32>, tensor<f32>
+  })");
+  ASSERT_TRUE(p.ok());
+  std::vector<float> w = numbers(size, 8), g = numbers(size, 9);
+  p.set("w", w);
+  p.set("g", g);
+  p.step();
+  EXPECT_EQ(p.launches(), 2); // and no copy
+  std::vector<double> want(size);
+  double sum = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    want[i] = w[i] - g[i] - static_cast<double>(g[i]) * g[i];
+    sum += static_cast<double>(g[i]) * g[i];
+  }
+  expectNear(p.get<float>("w", size), want);
+  expectNear(p.get<float>("norm", 1), {sum}, 1e-2);
+}
+
 /// Transposes before and behind a product are strides of one call: no kernel runs.
 TEST(Execution, ProductAbsorbsTransposes) {
   Program p(R"(func.func @stage0(%a: tensor<2x5x4x8xf32> {para.kind = "input", para.name = "a"}, %b: tensor<2x4x8x6xf32> {para.kind = "input", para.name = "b"})
