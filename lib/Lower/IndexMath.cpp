@@ -233,6 +233,42 @@ LinearForm para::simplest(const LinearForm &form, ArrayRef<int64_t> extents) {
   return divisions(expanded) < divisions(form) ? expanded : form;
 }
 
+int64_t LanePattern::low() const { return *llvm::min_element(steps); }
+int64_t LanePattern::span() const { return *llvm::max_element(steps) - low() + 1; }
+bool LanePattern::isContiguous() const {
+  return llvm::all_of(llvm::enumerate(steps), [](auto step) { return step.value() == static_cast<int64_t>(step.index()); });
+}
+bool LanePattern::isUniform() const { return llvm::all_of(steps, [](int64_t step) { return step == 0; }); }
+
+std::optional<LanePattern> para::lanePattern(const LinearForm &form, unsigned lane, int64_t lanes, ArrayRef<int64_t> extents) {
+  LanePattern pattern;
+  pattern.first.constant = form.constant;
+  pattern.steps.assign(lanes, 0);
+  for (auto [atom, factor] : form.terms) {
+    if (!atom.isFunctionOfDim(lane) || isa<AffineDimExpr>(atom)) {
+      pattern.first.add(atom, factor);
+      for (int64_t i = 0; i < lanes && atom.isFunctionOfDim(lane); ++i)
+        pattern.steps[i] += i * factor;
+      continue;
+    }
+    // A quotient or rest of f * lane + k by c: where c divides what a whole vector adds, all vectors have the same steps.
+    auto binary = cast<AffineBinaryOpExpr>(atom);
+    int64_t c = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+    LinearForm inner = linearForm(binary.getLHS(), extents);
+    int64_t f = inner.factorOf(lane).value_or(0), k = inner.constant;
+    if (inner.terms.size() != 1 || f <= 0 || f * lanes % c != 0)
+      return std::nullopt;
+    bool isRest = atom.getKind() == AffineExprKind::Mod;
+    auto at = [&](int64_t i) { return isRest ? f * i + k - c * floorDiv(f * i + k, c) : floorDiv(f * i + k, c); };
+    for (int64_t i = 0; i < lanes; ++i)
+      pattern.steps[i] += (at(i) - at(0)) * factor;
+    pattern.first.constant += at(0) * factor;
+    if (!isRest) // Without k, which may make the dividend negative.
+      pattern.first.add((getAffineDimExpr(lane, atom.getContext()) * f).floorDiv(c), factor);
+  }
+  return pattern;
+}
+
 bool para::sameFunction(AffineExpr x, AffineExpr y, ArrayRef<int64_t> extents) {
   LinearForm a = expandRests(linearForm(x, extents), extents), b = expandRests(linearForm(y, extents), extents);
   return a == b;

@@ -122,6 +122,34 @@ TEST(IndexMath, SimplifiedExpressionsAgree) {
   }
 }
 
+/// Where a pattern of lanes is found, it is the form at every vector.
+TEST(IndexMath, LanePatternsAgree) {
+  mlir::MLIRContext context;
+  mlir::AffineExpr row = mlir::getAffineDimExpr(0, &context), column = mlir::getAffineDimExpr(1, &context);
+  llvm::SmallVector<int64_t> extents{5, 64};
+  auto value = [&](mlir::AffineExpr e, int64_t r, int64_t c) {
+    mlir::AffineExpr at = e.replaceDims({mlir::getAffineConstantExpr(r, &context), mlir::getAffineConstantExpr(c, &context)});
+    return llvm::cast<mlir::AffineConstantExpr>(at).getValue();
+  };
+  struct Case {
+    mlir::AffineExpr index;
+    int64_t lanes, span; // span 0: no pattern
+  };
+  for (const Case &c : {Case{row * 64 + column, 8, 8}, Case{row * 128 + column * 2 - 1, 8, 15}, Case{(column + 1).floorDiv(2) + row, 8, 5},
+                        Case{(column - 1).floorDiv(2) + row, 8, 5}, Case{(column * 3 - 2) % 8, 8, 8}, Case{column.floorDiv(64) * 7 + row, 8, 1},
+                        Case{column.floorDiv(3), 8, 0}, Case{(column + row).floorDiv(2), 8, 0}, Case{column % 3, 4, 0}}) {
+    std::optional<LanePattern> pattern = lanePattern(linearForm(c.index, extents), 1, c.lanes, extents);
+    ASSERT_EQ(pattern.has_value(), c.span != 0);
+    if (!pattern)
+      continue;
+    EXPECT_EQ(pattern->span(), c.span);
+    for (int64_t r = 0; r < extents[0]; ++r)
+      for (int64_t first = 0; first < extents[1]; first += c.lanes)
+        for (int64_t i = 0; i < c.lanes; ++i)
+          ASSERT_EQ(value(pattern->first.toExpr(&context), r, first) + pattern->steps[i], value(c.index, r, first + i));
+  }
+}
+
 TEST(Matmul, FoldsContiguousDimensions) {
   MatmulPlan plan;
   // a[4, 8, 16] x b[16, 12]: 32 rows.
