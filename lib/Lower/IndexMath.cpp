@@ -251,20 +251,35 @@ std::optional<LanePattern> para::lanePattern(const LinearForm &form, unsigned la
         pattern.steps[i] += i * factor;
       continue;
     }
-    // A quotient or rest of f * lane + k by c: where c divides what a whole vector adds, all vectors have the same steps.
     auto binary = cast<AffineBinaryOpExpr>(atom);
     int64_t c = cast<AffineConstantExpr>(binary.getRHS()).getValue();
     LinearForm inner = linearForm(binary.getLHS(), extents);
     int64_t f = inner.factorOf(lane).value_or(0), k = inner.constant;
-    if (inner.terms.size() != 1 || f <= 0 || f * lanes % c != 0)
-      return std::nullopt;
     bool isRest = atom.getKind() == AffineExprKind::Mod;
+    if (f <= 0)
+      return std::nullopt;
+    // A quotient or rest of f * lane + others + k by c. Where a vector does not reach from one multiple of c beyond another, its lanes
+    // have one quotient.
+    int64_t width = f * lanes;
+    AffineExpr loop = getAffineDimExpr(lane, binary.getContext());
+    bool isWithin = c % width == 0 && k - floorDiv(k, width) * width < f && llvm::all_of(inner.terms, [&](auto &term) {
+                      return term.first == loop || (term.second % width == 0 && !term.first.isFunctionOfDim(lane));
+                    });
+    if (isWithin) {
+      pattern.first.add(atom, factor);
+      for (int64_t i = 0; i < lanes && isRest; ++i)
+        pattern.steps[i] += i * f * factor;
+      continue;
+    }
+    // Where c divides what a whole vector adds, all vectors have the same steps.
+    if (inner.terms.size() != 1 || width % c != 0)
+      return std::nullopt;
     auto at = [&](int64_t i) { return isRest ? f * i + k - c * floorDiv(f * i + k, c) : floorDiv(f * i + k, c); };
     for (int64_t i = 0; i < lanes; ++i)
       pattern.steps[i] += (at(i) - at(0)) * factor;
     pattern.first.constant += at(0) * factor;
     if (!isRest) // Without k, which may make the dividend negative.
-      pattern.first.add((getAffineDimExpr(lane, atom.getContext()) * f).floorDiv(c), factor);
+      pattern.first.add((loop * f).floorDiv(c), factor);
   }
   return pattern;
 }

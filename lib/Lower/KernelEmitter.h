@@ -54,6 +54,8 @@ public:
 
   /// Forgets elements computed at other loop values.
   void startBody();
+  /// Drops the loops that bounded coordinates added.
+  void finishBody();
   mlir::Value element(mlir::Value v, llvm::ArrayRef<Coordinate> index);
   mlir::Value element(mlir::Value v, llvm::ArrayRef<mlir::AffineExpr> index);
   /// One term of a reduction at the loops.
@@ -70,6 +72,7 @@ public:
   mlir::Value shardBegin(llvm::ArrayRef<llvm::StringRef> axes, int64_t size, int64_t unit) override;
   mlir::Value shardValid(llvm::ArrayRef<llvm::StringRef> axes, int64_t size, int64_t unit) override;
   mlir::Value guarded(mlir::Value condition, llvm::function_ref<mlir::Value()> make, mlir::Value otherwise) override;
+  Coordinate bounded(const Coordinate &coordinate, int64_t size) override;
   mlir::Value table(mlir::DenseElementsAttr values, const Coordinate &linear) override;
   mlir::Type elementType(mlir::Type scalar) override;
 
@@ -84,6 +87,8 @@ private:
   mlir::Value loadNeighbours(const Address &place, mlir::Type storage, mlir::Value mask);
   /// Of the first lane's address.
   unsigned alignmentOf(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);
+  /// The form without bounded coordinates.
+  LinearForm resolve(const LinearForm &form);
   mlir::Value scalarOf(const LinearForm &form);
   mlir::Value lanesOf(const LinearForm &form);
   mlir::Value atomOf(mlir::AffineExpr atom, bool wide);
@@ -99,6 +104,8 @@ private:
   mlir::Operation *at; ///< in the module whose mesh counts
   mlir::Operation *current = nullptr;
   mlir::Value guard;
+  /// Bounded coordinates: each is a loop behind the real ones, with an extent and no value.
+  llvm::SmallVector<mlir::AffineExpr> boundedAs;
   using Key = std::tuple<void *, llvm::SmallVector<void *, 8>, void *>;
   std::map<Key, mlir::Value> memo;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> loadedDims;

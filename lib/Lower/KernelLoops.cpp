@@ -408,4 +408,5 @@ void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, Mutab
     b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, condition, /*withElseRegion=*/false).thenBlock());
   for (auto [n, v] : llvm::enumerate(stored))
     storeOutput(emitter, pass, v, elements[n], n < pass.kept.size());
+  emitter.finishBody();
 }

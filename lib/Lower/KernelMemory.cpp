@@ -211,7 +211,7 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
     if (c.dynamic)
       dynamic.push_back({c.dynamic, stride});
   }
-  form = simplest(form, extents);
+  form = resolve(simplest(form, extents));
   Address place = address(pointer, storage, form, dynamic);
   unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, dynamic) : elementBytes(scalar);
   Value all = mask(), result;

@@ -137,7 +137,8 @@ TEST(IndexMath, LanePatternsAgree) {
   };
   for (const Case &c : {Case{row * 64 + column, 8, 8}, Case{row * 128 + column * 2 - 1, 8, 15}, Case{(column + 1).floorDiv(2) + row, 8, 5},
                         Case{(column - 1).floorDiv(2) + row, 8, 5}, Case{(column * 3 - 2) % 8, 8, 8}, Case{column.floorDiv(64) * 7 + row, 8, 1},
-                        Case{column.floorDiv(3), 8, 0}, Case{(column + row).floorDiv(2), 8, 0}, Case{column % 3, 4, 0}}) {
+                        Case{column % 16 + (row * 64 + column).floorDiv(16), 8, 8}, Case{(column - 16).floorDiv(32), 16, 1},
+                        Case{(row * 48 + column) % 56, 8, 8}, Case{(row * 4 + column) % 56, 8, 0}, Case{(column + 1) % 16, 8, 0}, Case{column.floorDiv(3), 8, 0}, Case{(column + row).floorDiv(2), 8, 0}, Case{column % 3, 4, 0}}) {
     std::optional<LanePattern> pattern = lanePattern(linearForm(c.index, extents), 1, c.lanes, extents);
     ASSERT_EQ(pattern.has_value(), c.span != 0);
     if (!pattern)
