@@ -6,7 +6,10 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 
 using namespace mlir;
 using namespace para;
@@ -45,6 +48,25 @@ static SmallVector<Operation *> neededOps(const Group &group, ArrayRef<Value> ou
   SmallVector<Operation *> result(needed.begin(), needed.end());
   llvm::sort(result, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   return result;
+}
+
+/// Gives every user of a large tensor that repeats a smaller one a repetition of its own, which costs nothing in a kernel. A shared
+/// one would tie together kernels that have nothing else in common, such as the updates of all weights of one shape: more streams
+/// at equal distances than a cache has ways.
+static void unshareRepeats(func::FuncOp func, FactsCache &facts) {
+  constexpr int64_t largest = 1 << 14; // Of smaller tensors, all that a kernel works on fits into the cache.
+  OpBuilder builder(func.getContext());
+  for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
+    const OpFacts &f = facts.get(&op);
+    if (!f.move || sizeOf(op.getResult(0)) <= std::max(largest, sizeOf(op.getOperand(f.accesses[0].operand))))
+      continue;
+    llvm::SetVector<Operation *> users(op.user_begin(), op.user_end());
+    users.remove_if([&](Operation *user) { return !facts.get(user).element; });
+    for (Operation *user : llvm::drop_begin(users, users.empty() ? 0 : 1)) {
+      builder.setInsertionPoint(user);
+      user->replaceUsesOfWith(op.getResult(0), builder.clone(op)->getResult(0));
+    }
+  }
 }
 
 static void form(func::FuncOp func, FactsCache &facts) {
@@ -113,7 +135,12 @@ struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass>
           op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");
           return signalPassFailure();
         }
+      unshareRepeats(func, facts);
       form(func, facts);
+      IRRewriter rewriter(&getContext());
+      DominanceInfo dominance(func);
+      for (auto fused : func.getOps<rt::FusedOp>())
+        eliminateCommonSubExpressions(rewriter, dominance, fused);
     }
   }
 };

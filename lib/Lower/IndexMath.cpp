@@ -143,8 +143,17 @@ static LinearForm divide(const LinearForm &form, int64_t c, ArrayRef<int64_t> ex
     quotient.add(divide(high, c / g, extents));
     return quotient;
   }
-  MLIRContext *ctx = rest.terms.front().first.getContext();
-  quotient.add(rest.toExpr(ctx).floorDiv(c), 1);
+  AffineExpr first = rest.terms.front().first;
+  if (rest.terms.size() == 1 && rest.terms.front().second == 1 && first.getKind() == AffineExprKind::FloorDiv) {
+    // (x floordiv b + k) floordiv c = (x + k * b) floordiv (b * c).
+    auto inner = cast<AffineBinaryOpExpr>(first);
+    int64_t b = cast<AffineConstantExpr>(inner.getRHS()).getValue();
+    LinearForm dividend = linearForm(inner.getLHS(), extents);
+    dividend.constant += rest.constant * b;
+    quotient.add(divide(dividend, b * c, extents));
+    return quotient;
+  }
+  quotient.add(rest.toExpr(first.getContext()).floorDiv(c), 1);
   return quotient;
 }
 
@@ -222,6 +231,57 @@ LinearForm para::simplest(const LinearForm &form, ArrayRef<int64_t> extents) {
   LinearForm expanded = expandRests(form, extents);
   auto divisions = [](const LinearForm &f) { return llvm::count_if(f.terms, [](auto &t) { return !isa<AffineDimExpr>(t.first); }); };
   return divisions(expanded) < divisions(form) ? expanded : form;
+}
+
+int64_t LanePattern::low() const { return *llvm::min_element(steps); }
+int64_t LanePattern::span() const { return *llvm::max_element(steps) - low() + 1; }
+bool LanePattern::isContiguous() const {
+  return llvm::all_of(llvm::enumerate(steps), [](auto step) { return step.value() == static_cast<int64_t>(step.index()); });
+}
+bool LanePattern::isUniform() const { return llvm::all_of(steps, [](int64_t step) { return step == 0; }); }
+
+std::optional<LanePattern> para::lanePattern(const LinearForm &form, unsigned lane, int64_t lanes, ArrayRef<int64_t> extents) {
+  LanePattern pattern;
+  pattern.first.constant = form.constant;
+  pattern.steps.assign(lanes, 0);
+  for (auto [atom, factor] : form.terms) {
+    if (!atom.isFunctionOfDim(lane) || isa<AffineDimExpr>(atom)) {
+      pattern.first.add(atom, factor);
+      for (int64_t i = 0; i < lanes && atom.isFunctionOfDim(lane); ++i)
+        pattern.steps[i] += i * factor;
+      continue;
+    }
+    auto binary = cast<AffineBinaryOpExpr>(atom);
+    int64_t c = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+    LinearForm inner = linearForm(binary.getLHS(), extents);
+    int64_t f = inner.factorOf(lane).value_or(0), k = inner.constant;
+    bool isRest = atom.getKind() == AffineExprKind::Mod;
+    if (f <= 0)
+      return std::nullopt;
+    // A quotient or rest of f * lane + others + k by c. Where a vector does not reach from one multiple of c beyond another, its lanes
+    // have one quotient.
+    int64_t width = f * lanes;
+    AffineExpr loop = getAffineDimExpr(lane, binary.getContext());
+    bool isWithin = c % width == 0 && k - floorDiv(k, width) * width < f && llvm::all_of(inner.terms, [&](auto &term) {
+                      return term.first == loop || (term.second % width == 0 && !term.first.isFunctionOfDim(lane));
+                    });
+    if (isWithin) {
+      pattern.first.add(atom, factor);
+      for (int64_t i = 0; i < lanes && isRest; ++i)
+        pattern.steps[i] += i * f * factor;
+      continue;
+    }
+    // Where c divides what a whole vector adds, all vectors have the same steps.
+    if (inner.terms.size() != 1 || width % c != 0)
+      return std::nullopt;
+    auto at = [&](int64_t i) { return isRest ? f * i + k - c * floorDiv(f * i + k, c) : floorDiv(f * i + k, c); };
+    for (int64_t i = 0; i < lanes; ++i)
+      pattern.steps[i] += (at(i) - at(0)) * factor;
+    pattern.first.constant += at(0) * factor;
+    if (!isRest) // Without k, which may make the dividend negative.
+      pattern.first.add((loop * f).floorDiv(c), factor);
+  }
+  return pattern;
 }
 
 bool para::sameFunction(AffineExpr x, AffineExpr y, ArrayRef<int64_t> extents) {

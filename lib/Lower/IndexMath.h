@@ -34,6 +34,17 @@ LinearForm linearForm(mlir::AffineExpr e, llvm::ArrayRef<int64_t> extents);
 LinearForm expandRests(const LinearForm &form, llvm::ArrayRef<int64_t> extents);
 /// The simpler of the two.
 LinearForm simplest(const LinearForm &form, llvm::ArrayRef<int64_t> extents);
+/// A form along a vector of lanes, the first of which stands at a multiple of their number.
+struct LanePattern {
+  LinearForm first;                   ///< at the first lane
+  llvm::SmallVector<int64_t> steps;   ///< from the first lane to each
+  int64_t low() const;                ///< the least step
+  int64_t span() const;               ///< how many neighbours hold all steps
+  bool isContiguous() const;
+  bool isUniform() const;
+};
+/// The form with loop `lane` as lanes where the steps are the same at every vector: with 4 lanes, (d + 1) floordiv 2 steps 0, 1, 1, 2.
+std::optional<LanePattern> lanePattern(const LinearForm &form, unsigned lane, int64_t lanes, llvm::ArrayRef<int64_t> extents);
 bool sameFunction(mlir::AffineExpr x, mlir::AffineExpr y, llvm::ArrayRef<int64_t> extents);
 
 /// Row-major number of `index` in `shape`, and the inverse.

@@ -14,6 +14,34 @@ KernelEmitter::KernelEmitter(ImplicitLocOpBuilder &b, const KernelBody &body, Fa
 
 void KernelEmitter::startBody() { memo.clear(); }
 
+void KernelEmitter::finishBody() {
+  extents.truncate(extents.size() - boundedAs.size());
+  boundedAs.clear();
+}
+
+Coordinate KernelEmitter::bounded(const Coordinate &coordinate, int64_t size) {
+  if (coordinate.dynamic || isa<AffineDimExpr, AffineConstantExpr>(coordinate.affine))
+    return coordinate;
+  unsigned loops = extents.size() - boundedAs.size();
+  for (auto [i, known] : llvm::enumerate(boundedAs))
+    if (known == coordinate.affine && extents[loops + i] == size)
+      return {getAffineDimExpr(loops + i, b.getContext())};
+  boundedAs.push_back(coordinate.affine);
+  extents.push_back(size);
+  return {getAffineDimExpr(extents.size() - 1, b.getContext())};
+}
+
+LinearForm KernelEmitter::resolve(const LinearForm &form) {
+  LinearForm result = form;
+  // Backwards, since a later one may be made of an earlier one.
+  for (size_t i = boundedAs.size(); i-- > 0;) {
+    AffineExpr dim = getAffineDimExpr(extents.size() - boundedAs.size() + i, b.getContext());
+    if (llvm::any_of(result.terms, [&](auto &term) { return term.first.isFunctionOfDim(cast<AffineDimExpr>(dim).getPosition()); }))
+      result = simplest(linearForm(result.toExpr(b.getContext()).replace(dim, boundedAs[i]), extents), extents);
+  }
+  return result;
+}
+
 Type KernelEmitter::elementType(Type scalar) { return lane >= 0 ? Type(VectorType::get({lanes}, scalar)) : scalar; }
 
 Value KernelEmitter::integer(int64_t value) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); }
@@ -79,7 +107,7 @@ Value KernelEmitter::operand(unsigned number, ArrayRef<Coordinate> index) {
 }
 
 Value KernelEmitter::position(const Coordinate &coordinate) {
-  LinearForm form = simplest(linearForm(coordinate.affine, extents), extents);
+  LinearForm form = resolve(simplest(linearForm(coordinate.affine, extents), extents));
   Value affine = lane >= 0 ? lanesOf(form) : scalarOf(form);
   if (record) {
     SmallVector<unsigned> dims;

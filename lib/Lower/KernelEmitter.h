@@ -1,7 +1,8 @@
 //===- KernelEmitter.h - Elements as scalars or lanes --------------*- C++ -*-===//
 //
 // Emits the elements of a fused body at the current loops. One loop may carry lanes: then every element is a vector, loads are
-// contiguous where the offset grows by one with that loop, one repeated element where it does not depend on it, else gathers.
+// contiguous where the offset grows by one with that loop, one repeated element where it does not depend on it, a few neighbours
+// dealt out to the lanes where all are near, else gathers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LOWER_KERNELEMITTER_H
@@ -16,11 +17,15 @@
 
 namespace para {
 
+/// Neighbours are loaded up to this many times the lanes.
+constexpr int64_t mostNeighbours = 4;
+
 /// An access to memory, seen while emitting without lanes: what choosing the lanes goes by.
 struct MemoryAccess {
   LinearForm offset;
   llvm::SmallVector<unsigned> dynamicDims; ///< loops on which the data-dependent part depends
   bool dynamic = false;
+  bool isStore = false;
 };
 
 class KernelEmitter : public ElementEmitter {
@@ -39,6 +44,8 @@ public:
   llvm::SmallVector<mlir::Value> loopValues;
   int lane = -1;
   int64_t lanes = 1;
+  /// Whether elements that lie near are loaded as neighbours and dealt out to the lanes.
+  bool dealsNeighbours = false;
   mlir::Value tail; ///< lanes inside of the loop's extent; null for all
   unsigned pass = 0;
   /// Results of finished reductions in this row.
@@ -47,6 +54,8 @@ public:
 
   /// Forgets elements computed at other loop values.
   void startBody();
+  /// Drops the loops that bounded coordinates added.
+  void finishBody();
   mlir::Value element(mlir::Value v, llvm::ArrayRef<Coordinate> index);
   mlir::Value element(mlir::Value v, llvm::ArrayRef<mlir::AffineExpr> index);
   /// One term of a reduction at the loops.
@@ -63,6 +72,7 @@ public:
   mlir::Value shardBegin(llvm::ArrayRef<llvm::StringRef> axes, int64_t size, int64_t unit) override;
   mlir::Value shardValid(llvm::ArrayRef<llvm::StringRef> axes, int64_t size, int64_t unit) override;
   mlir::Value guarded(mlir::Value condition, llvm::function_ref<mlir::Value()> make, mlir::Value otherwise) override;
+  Coordinate bounded(const Coordinate &coordinate, int64_t size) override;
   mlir::Value table(mlir::DenseElementsAttr values, const Coordinate &linear) override;
   mlir::Type elementType(mlir::Type scalar) override;
 
@@ -71,10 +81,14 @@ private:
     mlir::Value base;      ///< pointer of the first lane (or the only one)
     mlir::Value offsets;   ///< one a lane; null if contiguous or uniform
     bool contiguous = false;
+    llvm::SmallVector<int64_t> steps; ///< from `base` to each lane's element, where near; else empty
   };
   Address address(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);
+  mlir::Value loadNeighbours(const Address &place, mlir::Type storage, mlir::Value mask);
   /// Of the first lane's address.
   unsigned alignmentOf(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);
+  /// The form without bounded coordinates.
+  LinearForm resolve(const LinearForm &form);
   mlir::Value scalarOf(const LinearForm &form);
   mlir::Value lanesOf(const LinearForm &form);
   mlir::Value atomOf(mlir::AffineExpr atom, bool wide);
@@ -82,7 +96,7 @@ private:
   mlir::Value uniform(mlir::Value v);
   void dimsOf(mlir::Value v, llvm::SmallVectorImpl<unsigned> &dims);
   mlir::Value mask();
-  mlir::Value laneSteps(int64_t factor);
+  mlir::Value laneSteps(llvm::ArrayRef<int64_t> steps);
   int64_t axisSize(llvm::StringRef axis);
 
   const KernelBody &body;
@@ -90,6 +104,8 @@ private:
   mlir::Operation *at; ///< in the module whose mesh counts
   mlir::Operation *current = nullptr;
   mlir::Value guard;
+  /// Bounded coordinates: each is a loop behind the real ones, with an extent and no value.
+  llvm::SmallVector<mlir::AffineExpr> boundedAs;
   using Key = std::tuple<void *, llvm::SmallVector<void *, 8>, void *>;
   std::map<Key, mlir::Value> memo;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> loadedDims;

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace para;
 
 /// Emits each pass once without lanes into a function that is thrown away, and notes what it touches.
-std::vector<KernelLoops::Recorded> KernelLoops::tryOut() {
+std::vector<KernelLoops::Recorded> KernelLoops::tryOut(bool unrolled) {
   OpBuilder::InsertionGuard keep(b);
   b.setInsertionPoint(kernel);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
@@ -37,6 +37,9 @@ std::vector<KernelLoops::Recorded> KernelLoops::tryOut() {
     llvm::append_range(emitter.extents, pass.inner);
     emitter.loopValues.assign(emitter.extents.size(), block->getArgument(1));
     emitter.rowValues = rowValues[0];
+    result[number].extents = emitter.extents;
+    if (unrolled && mayUnroll(pass))
+      fixInner(emitter, pass, 0);
     size_t before = std::distance(block->begin(), block->end());
     SmallVector<Value> accumulators;
     for (Operation *op : pass.reductions) {
@@ -46,6 +49,7 @@ std::vector<KernelLoops::Recorded> KernelLoops::tryOut() {
     emitBody(emitter, pass, accumulators, 0);
     for (auto [i, op] : llvm::enumerate(pass.reductions))
       rowValues[0][op->getResult(0)] = accumulators[i];
+    fixed.clear();
     result[number].ops = std::distance(block->begin(), block->end()) - before;
   }
   rowValues.clear();
@@ -89,18 +93,20 @@ void KernelLoops::collapse() {
 double KernelLoops::costOf(const Recorded &pass, unsigned loop, int64_t extent, int64_t points) {
   double cost = 1 + 0.5 * pass.ops;
   for (const MemoryAccess &access : pass.accesses) {
-    auto factor = access.offset.factorOf(loop);
-    if (!factor || llvm::is_contained(access.dynamicDims, loop))
+    auto pattern = lanePattern(access.offset, loop, choice.lanes, pass.extents);
+    if (!pattern || llvm::is_contained(access.dynamicDims, loop))
       cost += 16;
+    else if (pattern->isUniform() || pattern->isContiguous())
+      cost += pattern->isUniform() ? 0.5 : 1;
     else
-      cost += *factor == 0 ? 0.5 : *factor == 1 ? 1 : 16;
+      cost += target.dealsNeighbours && !access.isStore && pattern->span() <= mostNeighbours * choice.lanes ? 4 : 16;
   }
   int64_t vectors = (extent + choice.lanes - 1) / choice.lanes;
   return cost * points / extent * vectors;
 }
 
 void KernelLoops::choose() {
-  std::vector<Recorded> recorded = tryOut();
+  std::vector<Recorded> unrolled = tryOut(/*unrolled=*/true), recorded = tryOut();
   int64_t widest = 4;
   for (Operation &op : body.block->without_terminator())
     if (Type type = getElementTypeOrSelf(op.getResult(0).getType()); type.isF64())
@@ -131,7 +137,7 @@ void KernelLoops::choose() {
   for (unsigned i = 0; i < outer; ++i) {
     double cost = 0;
     for (auto [number, pass] : llvm::enumerate(body.passes))
-      cost += costOf(recorded[number], i, body.outer[i], productOf(pass.inner) * body.outer[i]) / body.outer[i];
+      cost += costOf(unrolled[number], i, body.outer[i], productOf(pass.inner) * body.outer[i]) / body.outer[i];
     // Scratch of a row cannot hold many.
     bool kept = llvm::any_of(body.passes, [](const KernelPass &pass) { return !pass.kept.empty(); });
     if (!kept && (bestLoop < 0 || cost < across)) {
@@ -149,7 +155,8 @@ void KernelLoops::choose() {
         choice.chunksFirst |= factor != 0 && factor != 1 && access.offset.factorOf(fastest) == std::optional<int64_t>(1);
       }
   }
-  choice.unroll = ops > 80 || choice.chunksFirst ? 1 : ops > 30 ? 2 : 4;
+  bool isLong = choice.across && llvm::any_of(body.passes, [&](const KernelPass &pass) { return mayUnroll(pass) && productOf(pass.inner) * ops > 80; });
+  choice.unroll = isLong || ops > 80 || choice.chunksFirst ? 1 : ops > 30 ? 2 : 4;
   if (choice.across) {
     int64_t steps = body.outer[bestLoop] / choice.lanes;
     // Parts enough for many threads; whole chunks only.

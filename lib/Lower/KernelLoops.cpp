@@ -43,6 +43,30 @@ int64_t KernelLoops::variantsOf(const KernelPass &pass) const {
   return 1;
 }
 
+bool KernelLoops::mayUnroll(const KernelPass &pass) const {
+  constexpr int64_t mostPoints = 16;
+  return !target.hasBlocks && !pass.reductions.empty() && !pass.inner.empty() && productOf(pass.inner) <= mostPoints;
+}
+
+void KernelLoops::fixInner(KernelEmitter &emitter, const KernelPass &pass, int64_t number) {
+  MLIRContext *ctx = b.getContext();
+  unsigned outer = body.outer.size();
+  fixed.clear();
+  for (unsigned d = 0; d < outer; ++d)
+    fixed.push_back(getAffineDimExpr(d, ctx));
+  for (AffineExpr e : delinearize(getAffineConstantExpr(number, ctx), pass.inner, ctx)) {
+    emitter.loopValues[fixed.size()] = emitter.integer(cast<AffineConstantExpr>(e).getValue());
+    fixed.push_back(e);
+  }
+}
+
+SmallVector<AffineExpr> KernelLoops::atPoint(SmallVector<AffineExpr> index) const {
+  for (AffineExpr &e : index)
+    if (!fixed.empty())
+      e = e.replaceDims(fixed);
+  return index;
+}
+
 void KernelLoops::emit() {
   collapse();
   choose();
@@ -166,6 +190,7 @@ void KernelLoops::emitRow(KernelEmitter &emitter, ArrayRef<Value> outerValues, V
   rowValues.clear();
   rowValues.resize(choice.across ? choice.unroll : 1);
   emitter.lanes = choice.lanes;
+  emitter.dealsNeighbours = target.dealsNeighbours;
   emitter.tail = nullptr;
   emitter.lane = choice.across && choice.lanes > 1 ? choice.outerLoop : -1;
   for (unsigned p = 0; p < body.passes.size(); ++p) {
@@ -246,6 +271,14 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
                                           Value laneBase, bool isTail) {
   unsigned outer = body.outer.size();
   int64_t variants = variantsOf(pass);
+  if (depth == 0 && choice.across && mayUnroll(pass)) {
+    for (int64_t point = 0, points = productOf(pass.inner); point < points; ++point) {
+      fixInner(emitter, pass, point);
+      accumulators = emitInner(emitter, pass, pass.inner.size(), accumulators, laneBase, isTail);
+    }
+    fixed.clear();
+    return accumulators;
+  }
   if (depth == pass.inner.size()) {
     Value base = laneBase;
     for (int64_t u = 0; u < (choice.across ? variants : 1); ++u) {
@@ -333,7 +366,7 @@ void KernelLoops::storeOutput(KernelEmitter &emitter, const KernelPass &pass, Va
   MLIRContext *ctx = b.getContext();
   Type scalar = getElementTypeOrSelf(v.getType());
   ArrayRef<int64_t> shape = shapeOf(v);
-  SmallVector<AffineExpr> index = body.coordinates(shape, pass.inner, ctx);
+  SmallVector<AffineExpr> index = atPoint(body.coordinates(shape, pass.inner, ctx));
   if (scratch) {
     unsigned prefix = *prefixOf(shape, body.rows);
     emitter.store(element, emitter.pointers.lookup(v), scalar, shape.drop_front(prefix), ArrayRef<AffineExpr>(index).drop_front(prefix));
@@ -356,7 +389,7 @@ void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, Mutab
     const OpFacts &f = facts.get(op);
     SmallVector<AffineExpr> index = body.coordinates(shapeOf(op->getResult(0)), {}, ctx);
     llvm::append_range(index, delinearize(body.innerNumber(pass.inner, ctx), ArrayRef<int64_t>(f.loops).drop_front(f.resultRank), ctx));
-    Value term = emitter.term(op, index);
+    Value term = emitter.term(op, atPoint(index));
     ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
     Value &accumulator = accumulators[variant * count + i];
     Value next = scalar::combine(b, kind, accumulator, term);
@@ -369,10 +402,11 @@ void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, Mutab
   for (unsigned i : pass.outputs)
     stored.push_back(body.outputs[i]);
   for (Value v : stored)
-    elements.push_back(emitter.element(v, body.coordinates(shapeOf(v), pass.inner, ctx)));
+    elements.push_back(emitter.element(v, atPoint(body.coordinates(shapeOf(v), pass.inner, ctx))));
   OpBuilder::InsertionGuard keep(b);
   if (Value condition = stored.empty() ? Value() : storeCondition(passNumber))
     b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, condition, /*withElseRegion=*/false).thenBlock());
   for (auto [n, v] : llvm::enumerate(stored))
     storeOutput(emitter, pass, v, elements[n], n < pass.kept.size());
+  emitter.finishBody();
 }

@@ -37,6 +37,7 @@ public:
 
 private:
   struct Recorded {
+    llvm::SmallVector<int64_t> extents;
     llvm::SmallVector<MemoryAccess> accesses;
     int64_t ops = 0;
   };
@@ -66,7 +67,8 @@ private:
   void collapse();
   void choose();
   double costOf(const Recorded &pass, unsigned loop, int64_t extent, int64_t points);
-  std::vector<Recorded> tryOut();
+  /// `unrolled`: passes that may be unrolled at their first point.
+  std::vector<Recorded> tryOut(bool unrolled = false);
   void emitRow(KernelEmitter &emitter, llvm::ArrayRef<mlir::Value> outerValues, mlir::Value laneBase, bool isTail);
   void emitPass(KernelEmitter &emitter, unsigned number, mlir::Value laneBase, bool isTail);
   /// Loops from `depth` of the pass inwards; accumulators go in and come out.
@@ -78,6 +80,12 @@ private:
   mlir::Value tailMask(int64_t rest);
   mlir::Value constantOf(mlir::Type type, mlir::TypedAttr value);
   int64_t variantsOf(const KernelPass &pass) const;
+  /// A window's loops are few: unrolled, what they say of coordinates and guards is known when compiling.
+  bool mayUnroll(const KernelPass &pass) const;
+  /// Sets the inner loops to point `number` of the pass.
+  void fixInner(KernelEmitter &emitter, const KernelPass &pass, int64_t number);
+  /// Coordinates with the loops that are fixed replaced.
+  llvm::SmallVector<mlir::AffineExpr> atPoint(llvm::SmallVector<mlir::AffineExpr> index) const;
 
   rt::KernelOp kernel;
   FactsCache &facts;
@@ -89,6 +97,7 @@ private:
   llvm::SmallVector<int64_t> alignments;
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
+  llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none
   llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> rowValues; ///< by variant
   llvm::SmallVector<std::string> numbers;
   mlir::Value argumentPointer;

@@ -10,12 +10,9 @@
 using namespace mlir;
 using namespace para;
 
-Value KernelEmitter::laneSteps(int64_t factor) {
-  SmallVector<int64_t> steps;
-  for (int64_t i = 0; i < lanes; ++i)
-    steps.push_back(i * factor);
+Value KernelEmitter::laneSteps(ArrayRef<int64_t> steps) {
   auto type = VectorType::get({lanes}, b.getI64Type());
-  return arith::ConstantOp::create(b, type, DenseElementsAttr::get(type, ArrayRef<int64_t>(steps)));
+  return arith::ConstantOp::create(b, type, DenseElementsAttr::get(type, steps));
 }
 
 /// A loop, quotient or rest as a scalar at the first lane, or (`wide`) as one number a lane.
@@ -25,7 +22,7 @@ Value KernelEmitter::atomOf(AffineExpr atom, bool wide) {
     if (!wide)
       return base;
     Value all = splat(base);
-    return static_cast<int>(d.getPosition()) == lane ? arith::AddIOp::create(b, all, laneSteps(1)).getResult() : all;
+    return static_cast<int>(d.getPosition()) == lane ? arith::AddIOp::create(b, all, laneSteps(llvm::to_vector(llvm::seq<int64_t>(0, lanes)))).getResult() : all;
   }
   auto binary = cast<AffineBinaryOpExpr>(atom);
   LinearForm inner = linearForm(binary.getLHS(), extents);
@@ -52,14 +49,16 @@ Value KernelEmitter::scalarOf(const LinearForm &form) {
 }
 
 Value KernelEmitter::lanesOf(const LinearForm &form) {
+  if (auto pattern = lanePattern(form, lane, lanes, extents)) {
+    Value first = splat(scalarOf(pattern->first));
+    return pattern->isUniform() ? first : arith::AddIOp::create(b, first, laneSteps(pattern->steps)).getResult();
+  }
   // What does not depend on the lane is computed once, as a scalar.
   LinearForm same, varying;
   same.constant = form.constant;
   for (auto [atom, factor] : form.terms)
     (atom.isFunctionOfDim(lane) && !isa<AffineDimExpr>(atom) ? varying : same).add(atom, factor);
-  Value sum = splat(scalarOf(same));
-  if (int64_t factor = same.factorOf(lane).value_or(0))
-    sum = arith::AddIOp::create(b, sum, laneSteps(factor));
+  Value sum = lanesOf(same);
   for (auto [atom, factor] : varying.terms) {
     Value x = atomOf(atom, true);
     if (factor != 1)
@@ -121,7 +120,8 @@ KernelEmitter::Address KernelEmitter::address(Value pointer, Type storage, const
                                               ArrayRef<std::pair<Value, int64_t>> dynamic) {
   Type ptr = pointer.getType();
   bool lanesVary = false;
-  std::optional<int64_t> factor = lane >= 0 ? form.factorOf(lane) : std::optional<int64_t>(0);
+  LanePattern one{form, {0}};
+  std::optional<LanePattern> pattern = lane >= 0 ? lanePattern(form, lane, lanes, extents) : one;
   SmallVector<std::pair<Value, int64_t>> scalars;
   for (auto [v, stride] : dynamic) {
     Value s = uniform(v);
@@ -129,11 +129,19 @@ KernelEmitter::Address KernelEmitter::address(Value pointer, Type storage, const
     scalars.push_back({s, stride});
   }
   Address result;
-  if (!lanesVary && factor && (*factor == 0 || *factor == 1)) {
-    Value offset = scalarOf(form);
+  bool isSimple = pattern && (pattern->isUniform() || pattern->isContiguous());
+  bool isNear = pattern && dealsNeighbours && pattern->span() <= mostNeighbours * lanes;
+  if (!lanesVary && (isSimple || isNear)) {
+    if (!isSimple) {
+      int64_t low = pattern->low();
+      pattern->first.constant += low;
+      for (int64_t step : pattern->steps)
+        result.steps.push_back(step - low);
+    }
+    Value offset = scalarOf(pattern->first);
     for (auto [s, stride] : scalars)
       offset = arith::AddIOp::create(b, offset, stride == 1 ? s : arith::MulIOp::create(b, s, integer(stride)).getResult());
-    result.contiguous = *factor == 1 && lane >= 0;
+    result.contiguous = isSimple && lane >= 0 && !pattern->isUniform();
     result.base = LLVM::GEPOp::create(b, ptr, storage, pointer, ArrayRef<LLVM::GEPArg>{offset});
     return result;
   }
@@ -160,6 +168,38 @@ unsigned KernelEmitter::alignmentOf(Value pointer, Type storage, const LinearFor
   return std::max(known, bytes);
 }
 
+/// One load of all elements from the first to the last that a lane wants, and of no other.
+Value KernelEmitter::loadNeighbours(const Address &place, Type storage, Value mask) {
+  int64_t width = llvm::alignTo(*llvm::max_element(place.steps) + 1, lanes);
+  auto bools = VectorType::get({width}, b.getI1Type()), wide = VectorType::get({width}, storage);
+  Value wanted;
+  if (!mask) {
+    SmallVector<bool> bits(width);
+    for (int64_t step : place.steps)
+      bits[step] = true;
+    wanted = arith::ConstantOp::create(b, bools, DenseElementsAttr::get(bools, ArrayRef<bool>(bits)));
+  } else {
+    // Each round looks at one more of the lanes that want the same element.
+    SmallVector<SmallVector<int64_t>> lanesAt(width);
+    for (auto [i, step] : llvm::enumerate(place.steps))
+      lanesAt[step].push_back(i);
+    size_t rounds = 0;
+    for (auto &list : lanesAt)
+      rounds = std::max(rounds, list.size());
+    Value none = arith::ConstantOp::create(b, mask.getType(), b.getZeroAttr(mask.getType()));
+    for (size_t round = 0; round < rounds; ++round) {
+      SmallVector<int64_t> from;
+      for (auto &list : lanesAt)
+        from.push_back(round < list.size() ? list[round] : lanes);
+      Value bits = vector::ShuffleOp::create(b, mask, none, from);
+      wanted = wanted ? arith::OrIOp::create(b, wanted, bits).getResult() : bits;
+    }
+  }
+  Value zero = arith::ConstantOp::create(b, wide, b.getZeroAttr(wide));
+  Value all = LLVM::MaskedLoadOp::create(b, wide, place.base, wanted, zero, b.getI32IntegerAttr(elementBytes(storage)));
+  return vector::ShuffleOp::create(b, all, all, place.steps);
+}
+
 Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, ArrayRef<Coordinate> index) {
   assert(pointer && "every tensor of a kernel is in memory or computed");
   Type storage = scalar.isInteger(1) ? Type(b.getI8Type()) : scalar;
@@ -171,12 +211,14 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
     if (c.dynamic)
       dynamic.push_back({c.dynamic, stride});
   }
-  form = simplest(form, extents);
+  form = resolve(simplest(form, extents));
   Address place = address(pointer, storage, form, dynamic);
   unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, dynamic) : elementBytes(scalar);
   Value all = mask(), result;
   auto zero = [&](Type type) { return arith::ConstantOp::create(b, type, b.getZeroAttr(type)).getResult(); };
-  if (place.offsets) {
+  if (!place.steps.empty()) {
+    result = loadNeighbours(place, storage, all);
+  } else if (place.offsets) {
     auto pointers = VectorType::get({lanes}, pointer.getType());
     Value at = LLVM::GEPOp::create(b, pointers, storage, place.base, ArrayRef<LLVM::GEPArg>{place.offsets});
     Value m = all;
@@ -228,10 +270,12 @@ void KernelEmitter::store(Value element, Value pointer, Type scalar, ArrayRef<in
     form.add(linearForm(e, extents), stride);
   form = simplest(form, extents);
   if (record)
-    record->push_back({form, {}, false});
+    record->push_back({form, {}, false, true});
   if (scalar.isInteger(1))
     element = arith::ExtUIOp::create(b, elementType(storage), element);
+  bool deals = std::exchange(dealsNeighbours, false);
   Address place = address(pointer, storage, form, {});
+  dealsNeighbours = deals;
   unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, {}) : elementBytes(scalar);
   if (place.offsets) {
     auto pointers = VectorType::get({lanes}, pointer.getType());

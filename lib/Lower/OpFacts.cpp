@@ -89,7 +89,10 @@ const OpFacts &FactsCache::get(Operation *op) {
   b.setInsertionPointToEnd(&scratch);
   Recorder recorder(b, op, f);
   Value result = element.emitElement(recorder, 0, index);
-  f.move = !f.reduction && f.accesses.size() == 1 && result == recorder.last;
+  bool isUnchanged = f.accesses.size() == 1 && result == recorder.last;
+  f.move = !f.reduction && isUnchanged;
+  f.whole = f.reduction && isUnchanged && !f.accesses[0].dynamic && productOf(f.loops) == sizeOf(op->getOperand(f.accesses[0].operand)) &&
+            llvm::all_of(f.accesses[0].index, [](AffineExpr e) { return isa<AffineDimExpr>(e); });
   for (Operation &made : scratch) {
     if (isa<arith::ConstantOp, UnrealizedConversionCastOp>(made))
       continue;

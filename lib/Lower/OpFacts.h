@@ -31,6 +31,7 @@ struct OpFacts {
   bool element = false;    ///< computed element by element
   bool move = false;       ///< the element is one of the operand, unchanged
   bool reduction = false;
+  bool whole = false;      ///< a reduction of all elements of one operand, unchanged, each taken once
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
   unsigned cost = 0;       ///< arithmetic operations an element

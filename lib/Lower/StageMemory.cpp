@@ -115,8 +115,9 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   if (!fused)
     return false;
   Block &body = fused.getBody().front();
+  // A reduction that is only stored is computed in the loops that store the other outputs; one used here comes before them.
   for (Operation &member : body.without_terminator())
-    if (facts.get(&member).reduction)
+    if (facts.get(&member).reduction && llvm::any_of(member.getUsers(), [&](Operation *user) { return user != body.getTerminator(); }))
       return false;
   Value output = body.getTerminator()->getOperand(result);
   SmallVector<Value> inside;
@@ -153,12 +154,15 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   };
   // All outputs are stored after all is loaded, but only at one element (or one vector) at a time.
   for (Value any : body.getTerminator()->getOperands()) {
+    Operation *member = any.getDefiningOp();
+    bool isReduction = member && facts.get(member).reduction;
+    ArrayRef<int64_t> loops = isReduction ? ArrayRef<int64_t>(facts.get(member).loops) : shapeOf(any);
     SmallVector<AffineExpr> index;
-    for (unsigned d = 0; d < shapeOf(any).size(); ++d)
+    for (unsigned d = 0; d < loops.size(); ++d)
       index.push_back(getAffineDimExpr(d, ctx));
-    if (sizeOf(any) != sizeOf(output))
+    if (productOf(loops) != sizeOf(output))
       return false;
-    follow(any, index, false, shapeOf(any));
+    follow(any, index, false, loops);
   }
   return same;
 }

@@ -9,6 +9,7 @@ using namespace para;
 KernelTarget KernelTarget::host() {
   KernelTarget target;
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  target.dealsNeighbours = features.lookup("avx2");
   target.vectorBytes = features.lookup("avx512f") ? 64 : features.lookup("avx2") ? 32 : 16;
   return target;
 }

@@ -12,6 +12,8 @@ struct KernelTarget {
   int64_t mostScratchBytes = 1 << 16; ///< a row kept between the passes of a kernel
   int64_t grainWork = 1 << 15;    ///< element operations that make a part worth a thread
 
+  bool dealsNeighbours = false;   ///< one wide load and a permutation are faster than a gather
+
   bool hasBlocks = false;         ///< kernels are functions of a thread in a block
 
   /// The processor that this runs on.

@@ -178,12 +178,19 @@ static para_status checkConvolution(para_context *ctx, para_convolution_desc des
 static para_status checkConvolutions(para_context *ctx, int32_t dtype) {
   para_convolution_desc plain{0, dtype, 2, 1, 2, 3, 4, {7, 6}, {}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
   para_convolution_desc strided{0, dtype, 2, 1, 2, 16, 32, {9, 8}, {}, {3, 2}, {2, 2}, {1, 1}, {0, 1}, {1, 1}};
+  // Channels fill oneDNN's blocks; one has a window larger than a tile of the reorder.
+  para_convolution_desc blocks{0, dtype, 2, 1, 1, 48, 32, {6, 5}, {}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  para_convolution_desc wide{0, dtype, 2, 1, 1, 16, 32, {8, 9}, {}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}};
+  para_convolution_desc point{0, dtype, 2, 1, 2, 32, 64, {5, 4}, {}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
   para_convolution_desc grouped{0, dtype, 2, 2, 1, 4, 6, {6, 6}, {}, {3, 3}, {1, 2}, {2, 1}, {2, 0}, {2, 1}};
   para_convolution_desc depthwise{0, dtype, 2, 8, 2, 8, 8, {5, 5}, {}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
   para_convolution_desc line{0, dtype, 1, 1, 2, 3, 5, {11}, {}, {4}, {3}, {2}, {2}, {1}};
   para_convolution_desc cube{0, dtype, 3, 1, 1, 2, 3, {4, 5, 3}, {}, {2, 3, 1}, {1, 2, 1}, {1, 1, 1}, {1, 1, 0}, {0, 1, 0}};
   PARA_STEP(checkConvolution(ctx, plain, "convolution"));
   PARA_STEP(checkConvolution(ctx, strided, "convolution.strided"));
+  PARA_STEP(checkConvolution(ctx, blocks, "convolution.blocks"));
+  PARA_STEP(checkConvolution(ctx, wide, "convolution.wide"));
+  PARA_STEP(checkConvolution(ctx, point, "convolution.point"));
   PARA_STEP(checkConvolution(ctx, grouped, "convolution.grouped"));
   PARA_STEP(checkConvolution(ctx, depthwise, "convolution.depthwise"));
   PARA_STEP(checkConvolution(ctx, line, "convolution.1d"));

@@ -29,14 +29,10 @@ struct para_context {
   std::vector<char *> peerArenas;
 
   int64_t bytesSent = 0;
+  /// Grows to what the largest call needs, so that later steps allocate nothing; what was in it is lost then. Begins at a page.
+  char *scratchFor(int64_t bytes);
+  char *scratch = nullptr;
   int64_t scratchBytes = 0;
-  /// Grows to what the largest call needs, so that later steps allocate nothing.
-  std::vector<char> scratch;
-  char *scratchFor(int64_t bytes) {
-    if (int64_t(scratch.size()) < bytes)
-      scratch.resize(size_t(bytes));
-    return scratch.data();
-  }
 
   std::unique_ptr<para::runtime::MatmulCache> matmuls;
   std::unique_ptr<para::runtime::ConvolutionCache> convolutions;

@@ -4,6 +4,7 @@
 #include "Context.h"
 #include "Library.h"
 #include "Threads.h"
+#include "WeightReorder.h"
 
 using namespace para::runtime;
 
@@ -15,12 +16,18 @@ struct Operand {
   dnnl::memory plain, blocked;
   dnnl::reorder reorder;
   bool isSame = true;
+  int64_t offset = 0; ///< of the blocked one in the call's scratch
 };
+
+constexpr int64_t scratchAlignment = 64;
+int64_t aligned(int64_t bytes) { return (bytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment; }
 } // namespace
 
 struct ConvolutionCache::Entry {
   para_convolution_desc desc;
   Operand x, w, y;
+  int64_t scratchBytes = 0;
+  std::optional<WeightReorder> weightReorder;
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
 };
@@ -52,20 +59,21 @@ static dnnl::memory::desc plainDesc(dnnl::memory::dims dims, dnnl::memory::data_
 
 static void makeOperand(Operand &operand, const dnnl::memory::desc &plain, const dnnl::memory::desc &chosen,
                         bool isWritten, int64_t &scratchBytes) {
+  // All calls take turns with one scratch: it stays in cache, and there is as much of it as the largest call needs.
   operand.plain = dnnl::memory(plain, libraryEngine(), nullptr);
   operand.isSame = plain == chosen;
   if (operand.isSame) {
     operand.blocked = operand.plain;
     return;
   }
-  operand.blocked = dnnl::memory(chosen, libraryEngine());
-  scratchBytes += int64_t(chosen.get_size());
+  operand.blocked = dnnl::memory(chosen, libraryEngine(), nullptr);
+  operand.offset = scratchBytes;
+  scratchBytes += aligned(int64_t(chosen.get_size()));
   operand.reorder = isWritten ? dnnl::reorder(operand.blocked, operand.plain)
                               : dnnl::reorder(operand.plain, operand.blocked);
 }
 
-ConvolutionCache::Entry *ConvolutionCache::find(const para_convolution_desc *key, int64_t &scratchBytes,
-                                                std::string &cause) {
+ConvolutionCache::Entry *ConvolutionCache::find(const para_convolution_desc *key, std::string &cause) {
   std::unique_ptr<Entry> &entry = entries[key];
   if (entry && std::memcmp(&entry->desc, key, sizeof(*key)) == 0)
     return entry.get();
@@ -117,9 +125,11 @@ ConvolutionCache::Entry *ConvolutionCache::find(const para_convolution_desc *key
       made->primitive = dnnl::convolution_backward_weights(backward);
     }
     bool isForward = desc.kind == PARA_CONV_FORWARD, isInput = desc.kind == PARA_CONV_INPUT_GRAD;
-    makeOperand(made->x, plainDesc(x, type), chosenX, isInput, scratchBytes);
-    makeOperand(made->w, plainDesc(w, type), chosenW, desc.kind == PARA_CONV_WEIGHT_GRAD, scratchBytes);
-    makeOperand(made->y, plainDesc(y, type), chosenY, isForward, scratchBytes);
+    makeOperand(made->x, plainDesc(x, type), chosenX, isInput, made->scratchBytes);
+    makeOperand(made->w, plainDesc(w, type), chosenW, desc.kind == PARA_CONV_WEIGHT_GRAD, made->scratchBytes);
+    makeOperand(made->y, plainDesc(y, type), chosenY, isForward, made->scratchBytes);
+    if (desc.kind == PARA_CONV_WEIGHT_GRAD && desc.groups == 1 && !made->w.isSame)
+      made->weightReorder = WeightReorder::find(chosenW);
     made->arguments = {{isInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, made->x.blocked},
                        {desc.kind == PARA_CONV_WEIGHT_GRAD ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, made->w.blocked},
                        {isForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, made->y.blocked}};
@@ -134,22 +144,26 @@ ConvolutionCache::Entry *ConvolutionCache::find(const para_convolution_desc *key
 
 } // namespace para::runtime
 
-static para_status runLibrary(para_context *ctx, const para_convolution_desc *desc, void *x, void *w, void *y,
+/// `addresses`: of y, x and w.
+static para_status runLibrary(para_context *ctx, ConvolutionCache::Entry &entry, void *const (&addresses)[3], char *scratch,
                               const char *op) {
-  std::string cause;
-  ConvolutionCache::Entry *entry = ctx->convolutions->find(desc, ctx->scratchBytes, cause);
-  if (!entry)
-    return ctx->fail(op, cause);
-  Operand *operands[] = {&entry->y, &entry->x, &entry->w};
-  void *addresses[] = {y, x, w};
+  Operand *operands[] = {&entry.y, &entry.x, &entry.w};
+  int32_t kind = entry.desc.kind;
   try {
     for (int i = 0; i < 3; ++i) {
-      operands[i]->plain.set_data_handle(addresses[i]);
-      if (!operands[i]->isSame && i != desc->kind)
-        operands[i]->reorder.execute(libraryStream(), operands[i]->plain, operands[i]->blocked);
+      Operand &operand = *operands[i];
+      operand.plain.set_data_handle(addresses[i]);
+      if (operand.isSame)
+        continue;
+      operand.blocked.set_data_handle(scratch + operand.offset);
+      if (i != kind)
+        operand.reorder.execute(libraryStream(), operand.plain, operand.blocked);
     }
-    entry->primitive.execute(libraryStream(), entry->arguments);
-    if (Operand &written = *operands[desc->kind]; !written.isSame)
+    entry.primitive.execute(libraryStream(), entry.arguments);
+    Operand &written = *operands[kind];
+    if (entry.weightReorder)
+      entry.weightReorder->run(ctx->threads, reinterpret_cast<const float *>(scratch + written.offset), static_cast<float *>(addresses[kind]));
+    else if (!written.isSame)
       written.reorder.execute(libraryStream(), written.blocked, written.plain);
   } catch (const dnnl::error &error) {
     return ctx->fail(op, std::string("oneDNN: ") + error.what());
@@ -158,27 +172,30 @@ static para_status runLibrary(para_context *ctx, const para_convolution_desc *de
 }
 
 /// f16 is computed in f32: the operands are converted, and the result back.
-static para_status runHalf(para_context *ctx, const para_convolution_desc *desc, void *x, void *w, void *y,
-                           const char *op) {
-  int64_t counts[] = {outputElements(*desc), inputElements(*desc), weightElements(*desc)};
-  void *halves[] = {y, x, w};
-  float *floats[3];
-  floats[0] = reinterpret_cast<float *>(ctx->scratchFor((counts[0] + counts[1] + counts[2]) * 4));
-  floats[1] = floats[0] + counts[0];
-  floats[2] = floats[1] + counts[1];
-  for (int i = 0; i < 3; ++i)
-    if (i != desc->kind)
-      convertElements(PARA_F16, halves[i], PARA_F32, floats[i], counts[i]);
+static para_status runHalf(para_context *ctx, const para_convolution_desc *desc, void *const (&halves)[3], const char *op) {
   // Cached under the same address: it stays the description of this call.
-  para_convolution_desc wide = *desc;
-  wide.dtype = PARA_F32;
-  std::string cause;
   static thread_local std::unordered_map<const para_convolution_desc *, std::unique_ptr<para_convolution_desc>> keys;
   std::unique_ptr<para_convolution_desc> &key = keys[desc];
   if (!key)
     key = std::make_unique<para_convolution_desc>();
-  *key = wide;
-  para_status status = runLibrary(ctx, key.get(), floats[1], floats[2], floats[0], op);
+  *key = *desc;
+  key->dtype = PARA_F32;
+  std::string cause;
+  ConvolutionCache::Entry *entry = ctx->convolutions->find(key.get(), cause);
+  if (!entry)
+    return ctx->fail(op, cause);
+  int64_t counts[] = {outputElements(*desc), inputElements(*desc), weightElements(*desc)}, bytes = entry->scratchBytes;
+  int64_t offsets[3];
+  for (int i = 0; i < 3; ++i) {
+    offsets[i] = bytes;
+    bytes += aligned(counts[i] * 4);
+  }
+  char *scratch = ctx->scratchFor(bytes);
+  void *floats[] = {scratch + offsets[0], scratch + offsets[1], scratch + offsets[2]};
+  for (int i = 0; i < 3; ++i)
+    if (i != desc->kind)
+      convertElements(PARA_F16, halves[i], PARA_F32, floats[i], counts[i]);
+  para_status status = runLibrary(ctx, *entry, floats, scratch, op);
   if (status == PARA_OK)
     convertElements(PARA_F32, floats[desc->kind], PARA_F16, halves[desc->kind], counts[desc->kind]);
   return status;
@@ -189,15 +206,19 @@ para_status para_convolution(para_context *ctx, int32_t stream, const para_convo
   OpScope scope(ctx, stream, op, "convolution");
   if (desc->spatial < 1 || desc->spatial > 3 || desc->groups < 1 || desc->kind < 0 || desc->kind > 2)
     return ctx->fail(op, "convolution: bad description");
+  void *addresses[] = {y, x, w};
   switch (desc->dtype) {
   case PARA_F64:
     convolveDirect(ctx->threads, *desc, static_cast<double *>(x), static_cast<double *>(w), static_cast<double *>(y));
     return PARA_OK;
   case PARA_F32:
-  case PARA_BF16:
-    return runLibrary(ctx, desc, x, w, y, op);
+  case PARA_BF16: {
+    std::string cause;
+    ConvolutionCache::Entry *entry = ctx->convolutions->find(desc, cause);
+    return entry ? runLibrary(ctx, *entry, addresses, ctx->scratchFor(entry->scratchBytes), op) : ctx->fail(op, cause);
+  }
   case PARA_F16:
-    return runHalf(ctx, desc, x, w, y, op);
+    return runHalf(ctx, desc, addresses, op);
   }
   return ctx->fail(op, "convolution: no code for this element type");
 }

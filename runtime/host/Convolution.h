@@ -16,7 +16,8 @@ public:
   ConvolutionCache();
   ~ConvolutionCache();
   struct Entry;
-  Entry *find(const para_convolution_desc *desc, int64_t &scratchBytes, std::string &cause);
+  /// Null with `cause` set when oneDNN refuses.
+  Entry *find(const para_convolution_desc *desc, std::string &cause);
 
 private:
   std::unordered_map<const para_convolution_desc *, std::unique_ptr<Entry>> entries;

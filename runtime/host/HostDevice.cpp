@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <new>
 #include <sys/mman.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -19,7 +20,24 @@
 using namespace para::runtime;
 
 para_context::para_context() = default;
-para_context::~para_context() = default;
+para_context::~para_context() {
+  if (scratch)
+    munmap(scratch, size_t(scratchBytes));
+}
+
+char *para_context::scratchFor(int64_t bytes) {
+  if (bytes <= scratchBytes)
+    return scratch;
+  if (scratch)
+    munmap(scratch, size_t(scratchBytes));
+  void *address = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED)
+    throw std::bad_alloc();
+  madvise(address, size_t(bytes), MADV_HUGEPAGE);
+  scratch = static_cast<char *>(address);
+  scratchBytes = bytes;
+  return scratch;
+}
 
 para_status para_context::fail(const char *op, const std::string &cause, para_status status) {
   if (!control || control->claimFailure(rank))
@@ -64,7 +82,7 @@ public:
   }
   int64_t bytesSent() const override { return state.bytesSent; }
   int64_t arenaBytes() const override { return state.arenaBytes; }
-  int64_t scratchBytes() const override { return state.scratchBytes + int64_t(state.scratch.size()); }
+  int64_t scratchBytes() const override { return state.scratchBytes; }
 
 private:
   Status checkMemory();

@@ -71,6 +71,86 @@ TEST(Execution, Reductions) {
   }
 }
 
+/// A weight is updated in its place by the kernel that begins the sum of its gradient's squares; another finishes the sum.
+TEST(Execution, UpdateInPlaceWithTheNorm) {
+  constexpr int64_t size = 64 * 60 * 9;
+  Program p(R"(func.func @stage0(%w: tensor<64x60x3x3xf32> {para.kind = "parameter", para.name = "w"}, %g: tensor<64x60x3x3xf32> {para.kind = "input", para.name = "g"})
+      -> (tensor<64x60x3x3xf32> {para.kind = "parameter", para.name = "w", para.updates = "w"}, tensor<f32> {para.kind = "output", para.name = "norm"}) {
+    %s = para.mul %g, %g : tensor<64x60x3x3xf32>
+    %n = para.reduce sum %s [0, 1, 2, 3] : tensor<64x60x3x3xf32> -> tensor<f32>
+    %h = para.sub %w, %g : tensor<64x60x3x3xf32>
+    %next = para.sub %h, %s : tensor<64x60x3x3xf32>
+    return %next, %n : tensor<64x60x3x3xf32>, tensor<f32>
+  })");
+  ASSERT_TRUE(p.ok());
+  std::vector<float> w = numbers(size, 8), g = numbers(size, 9);
+  p.set("w", w);
+  p.set("g", g);
+  p.step();
+  EXPECT_EQ(p.launches(), 2); // and no copy
+  std::vector<double> want(size);
+  double sum = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    want[i] = w[i] - g[i] - static_cast<double>(g[i]) * g[i];
+    sum += static_cast<double>(g[i]) * g[i];
+  }
+  expectNear(p.get<float>("w", size), want);
+  expectNear(p.get<float>("norm", 1), {sum}, 1e-2);
+}
+
+/// Maxima of overlapping windows beyond the edges, the first place of each, and cotangents spread back to these places: lanes read every
+/// other element, and elements twice.
+TEST(Execution, PoolingAndItsGradient) {
+  for (int64_t width : {16, 32, 18, 7}) {
+    int64_t height = 6, channels = 3, outHeight = 3, outWidth = (width + 1) / 2;
+    std::string in = "tensor<2x3x6x" + std::to_string(width) + "xf32>", out = "tensor<2x3x3x" + std::to_string(outWidth) + "x";
+    std::string window = "{window = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>}";
+    Program p("func.func @stage0(%x: " + in + " {para.kind = \"input\", para.name = \"x\"}, %g: " + out + "f32> {para.kind = \"input\", para.name = \"g\"}) -> (" + out +
+              "f32> {para.kind = \"output\", para.name = \"y\"}, " + in + " {para.kind = \"output\", para.name = \"d\"}) {\n  %y = para.pool max %x " + window + " : " + in +
+              " -> " + out + "f32>\n  %i = para.pool_index %x, %y " + window + " : " + in + ", " + out + "f32> -> " + out + "i32>\n  %d = para.pool_grad %g, %i " + window +
+              " : " + out + "f32>, " + out + "i32> -> " + in + "\n  return %y, %d : " + out + "f32>, " + in + "\n}");
+    ASSERT_TRUE(p.ok());
+    std::vector<float> x = numbers(2 * channels * height * width, 10), g = numbers(2 * channels * outHeight * outWidth, 11);
+    for (float &v : x) // Equal maxima: the first place has them.
+      v = std::round(v * 4);
+    p.set("x", x);
+    p.set("g", g);
+    p.step();
+    std::vector<double> y(g.size()), d(x.size(), 0.0);
+    for (int64_t plane = 0; plane < 2 * channels; ++plane)
+      for (int64_t r = 0; r < outHeight; ++r)
+        for (int64_t c = 0; c < outWidth; ++c) {
+          int64_t best = -1, to = (plane * outHeight + r) * outWidth + c;
+          for (int64_t i = std::max<int64_t>(0, 2 * r - 1); i <= std::min(height - 1, 2 * r + 1); ++i)
+            for (int64_t j = std::max<int64_t>(0, 2 * c - 1); j <= std::min(width - 1, 2 * c + 1); ++j)
+              if (int64_t at = (plane * height + i) * width + j; best < 0 || x[at] > x[best])
+                best = at;
+          y[to] = x[best];
+          d[best] += g[to];
+        }
+    expectNear(p.get<float>("y", y.size()), y, 0);
+    expectNear(p.get<float>("d", d.size()), d);
+  }
+}
+
+/// Each lane reads the second, third or fifth element on, the last of which ends the buffer.
+TEST(Execution, StridedReads) {
+  for (int64_t stride : {2, 3, 5}) {
+    int64_t size = 64 * stride;
+    std::string in = "tensor<4x" + std::to_string(size) + "xf32>";
+    Program p("func.func @stage0(%x: " + in + " {para.kind = \"input\", para.name = \"x\"}) -> (tensor<4x64xf32> {para.kind = \"output\", para.name = \"y\"}) {\n  %s = para.slice %x [0, " +
+              std::to_string(stride - 1) + "] [1, " + std::to_string(stride) + "] : " + in + " -> tensor<4x64xf32>\n  %y = para.neg %s : tensor<4x64xf32>\n  return %y : tensor<4x64xf32>\n}");
+    ASSERT_TRUE(p.ok());
+    std::vector<float> x = numbers(4 * size, 12);
+    p.set("x", x);
+    p.step();
+    std::vector<double> want;
+    for (int64_t i = 0; i < 4 * 64; ++i)
+      want.push_back(-x[i / 64 * size + i % 64 * stride + stride - 1]);
+    expectNear(p.get<float>("y", want.size()), want, 0);
+  }
+}
+
 /// Transposes before and behind a product are strides of one call: no kernel runs.
 TEST(Execution, ProductAbsorbsTransposes) {
   Program p(R"(func.func @stage0(%a: tensor<2x5x4x8xf32> {para.kind = "input", para.name = "a"}, %b: tensor<2x4x8x6xf32> {para.kind = "input", para.name = "b"})

@@ -59,6 +59,13 @@ TEST(IndexMath, QuotientsVanish) {
   EXPECT_EQ(linearForm((a * 8 + b).floorDiv(16), extents).toExpr(&context), a.floorDiv(2));
   EXPECT_TRUE(sameFunction((a * 8 + b).floorDiv(3) * 3 + (a * 8 + b) % 3, a * 8 + b, extents));
   EXPECT_FALSE(sameFunction((a * 8 + b).floorDiv(3) * 3, a * 8 + b, extents));
+  // A collapsed loop over a 3x3 window is linear in itself again.
+  mlir::AffineExpr x = a;
+  llvm::SmallVector<int64_t> shape{64, 3, 3}, collapsed{576, 1};
+  EXPECT_EQ(linearForm(x.floorDiv(3).floorDiv(3), collapsed).toExpr(&context), x.floorDiv(9));
+  EXPECT_EQ(linearForm((x.floorDiv(3) + 5).floorDiv(4), collapsed).toExpr(&context), (x + 3).floorDiv(12) + 1);
+  LinearForm form = linearForm(linearize(delinearize(x, shape, &context), shape, &context), collapsed);
+  EXPECT_EQ(simplest(form, collapsed).toExpr(&context), x);
 }
 
 /// Every simplification is checked against the plain meaning of the expression.
@@ -112,6 +119,35 @@ TEST(IndexMath, SimplifiedExpressionsAgree) {
           ASSERT_EQ(value(simple, {i, j, k}), value(e, {i, j, k}));
           ASSERT_EQ(value(expanded, {i, j, k}), value(e, {i, j, k}));
         }
+  }
+}
+
+/// Where a pattern of lanes is found, it is the form at every vector.
+TEST(IndexMath, LanePatternsAgree) {
+  mlir::MLIRContext context;
+  mlir::AffineExpr row = mlir::getAffineDimExpr(0, &context), column = mlir::getAffineDimExpr(1, &context);
+  llvm::SmallVector<int64_t> extents{5, 64};
+  auto value = [&](mlir::AffineExpr e, int64_t r, int64_t c) {
+    mlir::AffineExpr at = e.replaceDims({mlir::getAffineConstantExpr(r, &context), mlir::getAffineConstantExpr(c, &context)});
+    return llvm::cast<mlir::AffineConstantExpr>(at).getValue();
+  };
+  struct Case {
+    mlir::AffineExpr index;
+    int64_t lanes, span; // span 0: no pattern
+  };
+  for (const Case &c : {Case{row * 64 + column, 8, 8}, Case{row * 128 + column * 2 - 1, 8, 15}, Case{(column + 1).floorDiv(2) + row, 8, 5},
+                        Case{(column - 1).floorDiv(2) + row, 8, 5}, Case{(column * 3 - 2) % 8, 8, 8}, Case{column.floorDiv(64) * 7 + row, 8, 1},
+                        Case{column % 16 + (row * 64 + column).floorDiv(16), 8, 8}, Case{(column - 16).floorDiv(32), 16, 1},
+                        Case{(row * 48 + column) % 56, 8, 8}, Case{(row * 4 + column) % 56, 8, 0}, Case{(column + 1) % 16, 8, 0}, Case{column.floorDiv(3), 8, 0}, Case{(column + row).floorDiv(2), 8, 0}, Case{column % 3, 4, 0}}) {
+    std::optional<LanePattern> pattern = lanePattern(linearForm(c.index, extents), 1, c.lanes, extents);
+    ASSERT_EQ(pattern.has_value(), c.span != 0);
+    if (!pattern)
+      continue;
+    EXPECT_EQ(pattern->span(), c.span);
+    for (int64_t r = 0; r < extents[0]; ++r)
+      for (int64_t first = 0; first < extents[1]; first += c.lanes)
+        for (int64_t i = 0; i < c.lanes; ++i)
+          ASSERT_EQ(value(pattern->first.toExpr(&context), r, first) + pattern->steps[i], value(c.index, r, first + i));
   }
 }
 

@@ -44,6 +44,8 @@ public:
   /// `make()` where `condition` holds, else `otherwise`. Operands that `make` pulls are not read where it does not hold, so
   /// their coordinates may lie outside there.
   virtual mlir::Value guarded(mlir::Value condition, llvm::function_ref<mlir::Value()> make, mlir::Value otherwise) = 0;
+  /// The coordinate where it is known to lie in [0, size), as inside of `guarded`: what is made of it becomes simpler.
+  virtual Coordinate bounded(const Coordinate &coordinate, int64_t size) { return coordinate; }
   /// Element number `linear` of a constant that is no splat.
   virtual mlir::Value table(mlir::DenseElementsAttr values, const Coordinate &linear) = 0;
   /// Scalar type or vector of lanes.

@@ -12,6 +12,22 @@ def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Makes a long reduction to one element a reduction of many parts and one of their results";
+  let description = [{
+    A row of a kernel is worked through by one thread (on a GPU by one block); the parts are rows. How many there are is told
+    by the shape alone, so that the sum is the same on any number of threads. Example:
+
+    ```
+    %0 = para.reduce sum %x [0, 1] : tensor<512x768xf32> -> tensor<f32>
+    // becomes
+    %0 = para.reduce sum %x [1] : tensor<512x768xf32> -> tensor<512xf32>
+    %1 = para.reduce sum %0 [0] : tensor<512xf32> -> tensor<f32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the remaining tensor ops into kernels (rt.fused)";
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

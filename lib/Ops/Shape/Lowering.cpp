@@ -80,8 +80,10 @@ Value PadOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate>
     int64_t low = getLow()[d], gap = getInterior()[d], size = input.getDimSize(d);
     int64_t span = size ? (size - 1) * gap + 1 : 0;
     Coordinate x = coordinates::scaled(emitter, index[d], 1, -low);
-    if (low > 0 || getType().getDimSize(d) - low > span)
+    if (low > 0 || getType().getDimSize(d) - low > span) {
       require(coordinates::inside(emitter, x, span));
+      x = emitter.bounded(x, span);
+    }
     if (gap > 1) {
       Value whole = emitter.position(coordinates::rest(emitter, x, gap));
       require(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, whole, emitter.constantInteger(b.getI64Type(), 0)));
@@ -104,6 +106,7 @@ Value ConcatOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordina
     if (getInputs().size() == 1)
       return emitter.operand(0, at);
     Value here = coordinates::inside(emitter, at[getDim()], size);
+    at[getDim()] = emitter.bounded(at[getDim()], size);
     result = emitter.guarded(here, [&, i = i] { return emitter.operand(i, at); }, result);
     begin += size;
   }

@@ -1,0 +1,46 @@
+// Intent: what makes one kernel.
+// RUN: para-opt %s --para-split-reductions --para-form-kernels | FileCheck %s
+
+// Two weights have the shape of a repeated scalar in common, and no kernel.
+// CHECK-LABEL: func.func @apart
+// CHECK: rt.fused %arg2, %arg0 : (tensor<f32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+// CHECK: rt.fused %arg2, %arg1 : (tensor<f32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+func.func @apart(%x: tensor<128x256xf32>, %y: tensor<128x256xf32>, %rate: tensor<f32>) -> (tensor<128x256xf32>, tensor<128x256xf32>) {
+  %all = para.broadcast %rate [] : tensor<f32> -> tensor<128x256xf32>
+  %a = para.mul %x, %all : tensor<128x256xf32>
+  %b = para.mul %y, %all : tensor<128x256xf32>
+  return %a, %b : tensor<128x256xf32>, tensor<128x256xf32>
+}
+
+// A launch is what costs with small tensors.
+// CHECK-LABEL: func.func @together
+// CHECK: rt.fused
+// CHECK-NOT: rt.fused
+// CHECK: return
+func.func @together(%x: tensor<256xf32>, %y: tensor<256xf32>, %rate: tensor<f32>) -> (tensor<256xf32>, tensor<256xf32>) {
+  %all = para.broadcast %rate [] : tensor<f32> -> tensor<256xf32>
+  %a = para.mul %x, %all : tensor<256xf32>
+  %b = para.mul %y, %all : tensor<256xf32>
+  return %a, %b : tensor<256xf32>, tensor<256xf32>
+}
+
+// The update of a weight and the first part of the sum of its gradient's squares read the gradient once; the repeated rate is there once.
+// CHECK-LABEL: func.func @norm
+// CHECK: rt.fused
+// CHECK: para.reduce sum %{{.*}} [1] : tensor<128x512xf32> -> tensor<128xf32>
+// CHECK: para.broadcast
+// CHECK-NOT: para.broadcast
+// CHECK: rt.yield
+// CHECK: rt.fused
+// CHECK: para.reduce sum %{{.*}} [0] : tensor<128xf32> -> tensor<f32>
+// CHECK-NOT: rt.fused
+// CHECK: return
+func.func @norm(%w: tensor<128x512xf32>, %g: tensor<128x512xf32>, %rate: tensor<f32>) -> (tensor<128x512xf32>, tensor<f32>) {
+  %square = para.mul %g, %g : tensor<128x512xf32>
+  %sum = para.reduce sum %square [0, 1] : tensor<128x512xf32> -> tensor<f32>
+  %all = para.broadcast %rate [] : tensor<f32> -> tensor<128x512xf32>
+  %decay = para.mul %w, %all : tensor<128x512xf32>
+  %step = para.mul %square, %all : tensor<128x512xf32>
+  %next = para.sub %decay, %step : tensor<128x512xf32>
+  return %next, %sum : tensor<128x512xf32>, tensor<f32>
+}
