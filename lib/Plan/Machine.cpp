@@ -1,13 +1,14 @@
 #include "para/Plan/Machine.h"
+#include "Measure.h"
+#include "para/Support/Output.h"
 #include "para/Support/Spec.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
-#include <chrono>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -17,52 +18,20 @@ using namespace para;
 namespace {
 llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+/// A number of a machine, and between what a computer of any make has it. Rates are of one core at least and of a rack at most.
 struct Field {
   const char *key;
   double Machine::*field;
+  double least, most;
 };
-const Field kFields[] = {{"memory_bytes", &Machine::memoryBytes},
-                         {"flops_per_second", &Machine::flopsPerSecond},
-                         {"memory_bytes_per_second", &Machine::memoryBytesPerSecond},
-                         {"link_bytes_per_second", &Machine::linkBytesPerSecond},
-                         {"link_seconds", &Machine::linkSeconds},
-                         {"network_bytes_per_second", &Machine::networkBytesPerSecond},
-                         {"network_seconds", &Machine::networkSeconds},
-                         {"launch_seconds", &Machine::launchSeconds}};
-
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Multiply-adds of one core over registers, the best of three; the sum is used so that nothing is dropped.
-double measureFlopsPerSecond() {
-  double best = 0, sink = 0;
-  for (int round = 0; round < 3; ++round) {
-    constexpr int lanes = 64, steps = 200000;
-    float x[lanes], y = 1.000001f, z = 1e-7f;
-    std::fill(x, x + lanes, 1.0f);
-    auto start = std::chrono::steady_clock::now();
-    for (int step = 0; step < steps; ++step)
-      for (float &value : x)
-        value = value * y + z;
-    best = std::max(best, 2.0 * lanes * steps / secondsSince(start));
-    for (float value : x)
-      sink += value;
-  }
-  return sink > 0 ? best : 1;
-}
-
-/// Bytes a second of a copy that does not fit in the caches, read and written.
-double measureMemoryBytesPerSecond() {
-  std::vector<char> from(size_t(64) << 20, 1), to(from.size());
-  double best = 0;
-  for (int round = 0; round < 3; ++round) {
-    auto start = std::chrono::steady_clock::now();
-    std::copy(from.begin(), from.end(), to.begin());
-    best = std::max(best, 2.0 * double(from.size()) / secondsSince(start));
-  }
-  return to.back() == 1 ? best : 1;
-}
+const Field kFields[] = {{"memory_bytes", &Machine::memoryBytes, 1e6, 1e15},
+                         {"flops_per_second", &Machine::flopsPerSecond, 1e7, 1e17},
+                         {"memory_bytes_per_second", &Machine::memoryBytesPerSecond, 1e7, 1e14},
+                         {"link_bytes_per_second", &Machine::linkBytesPerSecond, 1e5, 1e14},
+                         {"link_seconds", &Machine::linkSeconds, 0, 1},
+                         {"network_bytes_per_second", &Machine::networkBytesPerSecond, 1e3, 1e14},
+                         {"network_seconds", &Machine::networkSeconds, 0, 10},
+                         {"launch_seconds", &Machine::launchSeconds, 0, 1}};
 
 // Published peaks (NVIDIA's datasheets) times what large products and streams sustain on them (about 0.7 and 0.85 in public
 // benchmarks of A100 and H100); NVLink at the ring bandwidth that NCCL's tests report; one 200 or 400 Gb/s adapter a GPU.
@@ -105,16 +74,32 @@ llvm::Expected<Machine> Machine::fromJson(const llvm::json::Value &value) {
   machine.name = object->getString("name").value_or("machine").str();
   machine.ranksPerNode = object->getInteger("ranks_per_node").value_or(1);
   machine.nodes = object->getInteger("nodes").value_or(1);
-  if (machine.ranksPerNode < 1 || machine.nodes < 1)
-    return fail("'ranks_per_node' and 'nodes' of the machine must be 1 or more");
+  constexpr int64_t most = 1 << 20;
+  if (machine.ranksPerNode < 1 || machine.nodes < 1 || machine.nodes > most || machine.ranksPerNode > most / machine.nodes)
+    return fail("'ranks_per_node' and 'nodes' of the machine must be 1 or more, and " + llvm::Twine(most) + " devices together at most");
   for (const Field &field : kFields) {
     auto number = object->getNumber(field.key);
-    if (!number || !(*number >= 0))
+    if (!number)
       return fail(llvm::Twine("the machine needs a number '") + field.key + "'");
+    if (!(*number >= field.least && *number <= field.most))
+      return fail(llvm::formatv("'{0}' of the machine is {1:E}, which no machine has: from {2:E} to {3:E} is possible", field.key, *number, field.least, field.most).str());
     machine.*field.field = *number;
   }
-  if (machine.flopsPerSecond <= 0 || machine.memoryBytesPerSecond <= 0 || machine.memoryBytes <= 0)
-    return fail("flops, memory and memory bandwidth of the machine must be positive");
+  return machine;
+}
+
+/// The numbers of this computer with one rank on one core.
+static Machine measureHost() {
+  Machine machine;
+  machine.name = "host";
+  machine.flopsPerSecond = measureFlopsPerSecond();
+  machine.memoryBytesPerSecond = measureMemoryBytesPerSecond();
+  machine.memoryBytes = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  machine.linkBytesPerSecond = machine.memoryBytesPerSecond / 4; // a copy in and a copy out, each read and written
+  machine.linkSeconds = 3e-6;
+  machine.networkBytesPerSecond = machine.linkBytesPerSecond;
+  machine.networkSeconds = machine.linkSeconds;
+  machine.launchSeconds = 1e-7;
   return machine;
 }
 
@@ -131,26 +116,16 @@ Machine Machine::getHost(int64_t ranks) {
       if (read)
         machine = *read;
       else
-        llvm::consumeError(read.takeError()); // a broken cache is measured again
+        llvm::consumeError(read.takeError()); // a broken cache, or one of impossible numbers, is measured again
     }
   }
   if (!known) {
-    machine.name = "host";
-    machine.flopsPerSecond = measureFlopsPerSecond();
-    machine.memoryBytesPerSecond = measureMemoryBytesPerSecond();
-    machine.memoryBytes = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
-    machine.linkBytesPerSecond = machine.memoryBytesPerSecond / 4; // a copy in and a copy out, each read and written
-    machine.linkSeconds = 3e-6;
-    machine.networkBytesPerSecond = machine.linkBytesPerSecond;
-    machine.networkSeconds = machine.linkSeconds;
-    machine.launchSeconds = 1e-7;
-    llvm::SmallString<128> folder(llvm::sys::path::parent_path(path));
-    std::error_code error;
-    if (!path.empty() && !llvm::sys::fs::create_directories(folder)) {
-      llvm::raw_fd_ostream file(path, error);
-      if (!error)
-        file << llvm::json::Value(machine.toJson()) << "\n";
-    }
+    machine = measureHost();
+    for (const Field &field : kFields) // a clock that stands still must not decide a plan
+      machine.*field.field = std::clamp(machine.*field.field, field.least, field.most);
+    llvm::StringRef folder = llvm::sys::path::parent_path(path);
+    if (!path.empty() && !llvm::sys::fs::create_directories(folder))
+      llvm::consumeError(writeOutput(path, llvm::formatv("{0}\n", llvm::json::Value(machine.toJson())).str())); // it is measured again where it cannot be kept
   }
   // Cores are shared out; ranks beyond the cores take turns.
   double cores = std::max(1u, std::thread::hardware_concurrency());
@@ -165,7 +140,12 @@ Machine Machine::getHost(int64_t ranks) {
 llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
   if (spec.ends_with(".json")) {
     auto json = readJsonFile("machine", spec);
-    return json ? fromJson(*json) : json.takeError();
+    if (!json)
+      return json.takeError();
+    auto machine = fromJson(*json);
+    if (!machine)
+      return fail("'" + spec + "': " + llvm::toString(machine.takeError()));
+    return machine;
   }
   auto [name, count] = spec.split(':');
   std::string names;

@@ -1,8 +1,12 @@
 //===- PlanTest.cpp - Plans as data, recipes and machines -----------------===//
+#include "../../lib/Plan/Measure.h"
 #include "para/Plan/Machine.h"
 #include "para/Plan/Recipes.h"
 
 #include "mlir/IR/MLIRContext.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <gtest/gtest.h>
 
@@ -55,6 +59,59 @@ TEST(Plan, BadFilesAreRefused) {
   EXPECT_NE(refusal(R"({"version": 1, "mesh": {"data": 0}})").find("'data'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "microbatches": "x"})").find("'microbatches'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "stages": {"/node": "x"}})").find("'/node'"), std::string::npos);
+}
+
+// A machine is measured for long enough: numbers that no computer has would mean that the work was dropped.
+TEST(Machine, MeasuresWhatAComputerHas) {
+  int calls = 0;
+  double rate = measureRate(1, 0.002, [&] {
+    ++calls;
+    volatile double sum = 0;
+    for (int i = 0; i < 10000; ++i)
+      sum = sum + i;
+  });
+  EXPECT_GE(calls, 6) << "once to warm up, and in five rounds";
+  EXPECT_GT(rate, 10);
+  EXPECT_LT(rate, 1e6);
+  EXPECT_GT(measureFlopsPerSecond(), 1e8);
+  EXPECT_LT(measureFlopsPerSecond(), 1e13);
+  EXPECT_GT(measureMemoryBytesPerSecond(), 1e8);
+  EXPECT_LT(measureMemoryBytesPerSecond(), 1e13);
+}
+
+// What was measured is kept, and what cannot have been measured is not believed.
+TEST(Machine, ImpossibleCachesAreMeasuredAgain) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("para-cache", folder));
+  const char *before = getenv("XDG_CACHE_HOME");
+  std::string kept = before ? before : "";
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  std::string file = (folder + "/para/host.json").str();
+  auto write = [&](const llvm::json::Object &object) {
+    std::error_code error;
+    llvm::raw_fd_ostream(file, error) << llvm::json::Value(llvm::json::Object(object));
+  };
+  Machine first = Machine::getHost(1);
+  auto read = llvm::json::parse(llvm::cantFail(llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(file)))->getBuffer());
+  ASSERT_TRUE(bool(read));
+  llvm::json::Object good = *read->getAsObject();
+  good["memory_bytes_per_second"] = 12345678900.0;
+  write(good);
+  EXPECT_EQ(Machine::getHost(1).memoryBytesPerSecond, 12345678900.0) << "a cache that is possible is taken";
+  for (double bad : {6710886400000000.0, 0.0, -1.0, 1.0}) {
+    llvm::json::Object impossible = good;
+    impossible["memory_bytes_per_second"] = bad;
+    write(impossible);
+    double measured = Machine::getHost(1).memoryBytesPerSecond;
+    EXPECT_GT(measured, 1e8) << bad;
+    EXPECT_LT(measured, 1e13) << bad;
+    EXPECT_NE(measured, 12345678900.0);
+  }
+  if (before)
+    setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+  llvm::sys::fs::remove_directories(folder);
 }
 
 // A recipe gives all ranks to its axis.
