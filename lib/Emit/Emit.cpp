@@ -2,6 +2,7 @@
 #include "Internal.h"
 
 #include "para/Lower/Rt.h"
+#include "para/Support/Output.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -59,12 +60,19 @@ static std::vector<OwningOpRef<ModuleOp>> splitKernels(ModuleOp module, unsigned
   return result;
 }
 
+LogicalResult para::reportOutput(ModuleOp module, llvm::Error error) {
+  return emitError(UnknownLoc::get(module.getContext())) << llvm::toString(std::move(error));
+}
+
+LogicalResult para::reportTemporary(ModuleOp module, std::error_code error) {
+  llvm::SmallString<128> folder;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  return emitError(UnknownLoc::get(module.getContext())) << "cannot make a temporary file in '" << folder << "' (TMPDIR names another folder): " << error.message();
+}
+
 LogicalResult para::writeFile(ModuleOp module, StringRef path, StringRef bytes) {
-  std::error_code error;
-  llvm::raw_fd_ostream stream(path, error);
-  if (error)
-    return module.emitError() << "cannot write " << path << ": " << error.message();
-  stream << bytes;
+  if (llvm::Error error = writeOutput(path, bytes))
+    return reportOutput(module, std::move(error));
   return success();
 }
 
@@ -156,8 +164,8 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
   TemporaryFiles files;
   for (const auto &object : objects) {
     llvm::SmallString<128> path;
-    if (llvm::sys::fs::createTemporaryFile("para", "o", path))
-      return module.emitError("cannot make a temporary file");
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("para", "o", path))
+      return reportTemporary(module, error);
     files.paths.push_back(path.str().str());
     if (failed(writeFile(module, path, object)))
       return failure();

@@ -47,6 +47,11 @@ std::unique_ptr<llvm::TargetMachine> para::makeGpuMachine(StringRef arch, std::s
       target->createTargetMachine(triple, arch, "", llvm::TargetOptions(), std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
+llvm::Error para::checkArch(StringRef arch) {
+  std::string problem;
+  return makeGpuMachine(arch, problem) ? llvm::Error::success() : llvm::createStringError(llvm::inconvertibleErrorCode(), problem);
+}
+
 /// Bodies of the functions by which kernels ask for their place in the block and meet its other threads.
 static void defineDevice(llvm::Module &module) {
   llvm::IRBuilder<> ir(module.getContext());

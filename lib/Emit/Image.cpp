@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Internal.h"
 
+#include "para/Support/Output.h"
+
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/IR/LLVMContext.h"
@@ -75,8 +77,10 @@ static void assemble(Part &part, StringRef assembler) {
     part.problem = "cannot make temporary files";
     return;
   }
-  std::error_code error;
-  llvm::raw_fd_ostream(in, error) << part.ptx;
+  if (llvm::Error error = writeOutput(in, part.ptx)) {
+    part.problem = llvm::toString(std::move(error));
+    return;
+  }
   std::optional<StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
   int status = llvm::sys::ExecuteAndWait(assembler, {assembler, "-arch=" + part.arch, "-o", out, in}, std::nullopt, redirects);
   if (auto buffer = llvm::MemoryBuffer::getFile(status ? log : out))

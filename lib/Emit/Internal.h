@@ -5,6 +5,7 @@
 #include "para/Emit/Emit.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Error.h"
 
 #include <memory>
 
@@ -28,6 +29,9 @@ std::unique_ptr<llvm::TargetMachine> makeHostMachine(bool isKernels);
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isKernels);
 /// Machine code (or its text) of an optimized module; empty on failure.
 llvm::SmallString<0> generateCode(llvm::Module &module, llvm::TargetMachine &machine, bool isText = false);
+/// A file that cannot be written is no fault of the model: the message has the file's name alone.
+mlir::LogicalResult reportOutput(mlir::ModuleOp module, llvm::Error error);
+mlir::LogicalResult reportTemporary(mlir::ModuleOp module, std::error_code error);
 /// To a file, or to standard output.
 mlir::LogicalResult writeFile(mlir::ModuleOp module, llvm::StringRef path, llvm::StringRef bytes);
 

@@ -1,6 +1,8 @@
 //===- Link.cpp - Objects and the runtime become a program ----------------===//
 #include "Internal.h"
 
+#include "para/Support/Output.h"
+
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -25,7 +27,10 @@ LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, 
       linker = *found;
   if (linker.empty())
     return module.emitError("no clang++ was found to link the program with");
-  std::vector<std::string> arguments{linker, "-o", options.output, "-fuse-ld=lld"};
+  llvm::Expected<PendingFile> file = PendingFile::create(options.output);
+  if (!file)
+    return reportOutput(module, file.takeError());
+  std::vector<std::string> arguments{linker, "-o", file->getPath().str(), "-fuse-ld=lld"};
   arguments.insert(arguments.end(), objects.begin(), objects.end());
   if (options.kind == "shared") {
     arguments.push_back("-shared");
@@ -47,8 +52,8 @@ LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, 
   }
   arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
   llvm::SmallString<128> log;
-  if (llvm::sys::fs::createTemporaryFile("para-link", "log", log))
-    return module.emitError("cannot make a temporary file");
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile("para-link", "log", log))
+    return reportTemporary(module, error);
   std::vector<StringRef> list(arguments.begin(), arguments.end());
   std::optional<StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
   std::string error;
@@ -57,7 +62,18 @@ LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, 
   if (auto buffer = llvm::MemoryBuffer::getFile(log))
     output = (*buffer)->getBuffer().str();
   llvm::sys::fs::remove(log);
-  if (status == 0)
+  if (status == 0) {
+    if (llvm::Error error = file->commit())
+      return reportOutput(module, std::move(error));
     return success();
+  }
+  // What the linker says of its output is of a file that nobody knows; it is ended by a signal where the disk takes no more of a mapped file.
+  std::pair<StringRef, std::errc> causes[] = {{"No space left on device", std::errc::no_space_on_device},
+                                              {"Bus error", std::errc::no_space_on_device},
+                                              {"File too large", std::errc::file_too_large},
+                                              {"File size limit exceeded", std::errc::file_too_large}};
+  for (auto [text, cause] : causes)
+    if (StringRef(output).contains(text))
+      return emitError(UnknownLoc::get(module.getContext())) << "cannot write '" << options.output << "': " << std::make_error_code(cause).message();
   return module.emitError() << "linking failed: " << (error.empty() ? output : error);
 }

@@ -3,6 +3,7 @@
 #define PARA_EMIT_EMIT_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
 
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct EmitOptions {
   /// Given to the linker as they are.
   std::vector<std::string> linkArguments;
 };
+
+/// Whether code can be made for a GPU ("sm_90"); the error is a sentence for the user.
+llvm::Error checkArch(llvm::StringRef arch);
 
 /// Writes what the lower stage made. Errors are reported at the module.
 mlir::LogicalResult emitProgram(mlir::ModuleOp module, const EmitOptions &options);
