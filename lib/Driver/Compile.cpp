@@ -9,6 +9,7 @@
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
 #include "para/Schedule/Passes.h"
+#include "para/Support/Output.h"
 #include "para/Support/Spec.h"
 #include "para/Verify/Passes.h"
 
@@ -18,7 +19,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 #include <chrono>
 
@@ -28,13 +28,16 @@ using namespace para;
 namespace {
 enum Exit { kDone = 0, kInputAtFault = 1, kWrongUsage = 2, kRefused = 3 };
 
-/// Prints diagnostics as "error: node: message": the model's own names, no file positions.
+/// Prints diagnostics as "error: subject: message". The subject is the model's own name for the place, else the model's file; what is not about
+/// the model has an unknown location and names its subject itself.
 class Reporter {
 public:
-  explicit Reporter(MLIRContext &context) : handler(&context, [](Diagnostic &diagnostic) {
+  Reporter(MLIRContext &context, StringRef model) : handler(&context, [model](Diagnostic &diagnostic) {
     StringRef kind = diagnostic.getSeverity() == DiagnosticSeverity::Error ? "error: " : diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning: " : "note: ";
-    StringRef node = getNodeName(diagnostic.getLocation());
-    llvm::errs() << "para-opt: " << kind << (node.empty() ? "" : (node + ": ").str()) << diagnostic.str() << "\n";
+    StringRef subject = getNodeName(diagnostic.getLocation());
+    if (subject.empty() && !isa<UnknownLoc>(diagnostic.getLocation()))
+      subject = model;
+    llvm::errs() << "para-opt: " << kind << subject << (subject.empty() ? "" : ": ") << diagnostic.str() << "\n";
     return success();
   }) {}
 
@@ -59,7 +62,7 @@ std::vector<int64_t> getArenaBytes(ModuleOp lowered) {
 
 class Compiler {
 public:
-  Compiler(const DriverOptions &options, StringRef program) : options(options), program(program), reporter(context) {
+  Compiler(const DriverOptions &options, StringRef program) : options(options), program(program), reporter(context, options.input) {
     context.disableMultithreading();
     context.loadDialect<ParaDialect, func::FuncDialect>();
   }
@@ -71,6 +74,13 @@ public:
     import.precision = llvm::StringSwitch<Precision>(options.precision).Case("f32", Precision::F32).Case("f64", Precision::F64)
                            .Case("bf16", Precision::BF16).Case("f16", Precision::F16).Default(Precision::Model);
     import.train = options.train;
+    for (const std::string &text : options.trainable) {
+      auto patterns = Patterns::parse(text);
+      if (!patterns)
+        return complain(patterns.takeError(), kWrongUsage);
+      for (const std::string &name : patterns->getTexts())
+        import.trainable.insert(name);
+    }
     begin("import");
     auto imported = importOnnx(options.input, import, &context);
     if (failed(imported))
@@ -100,14 +110,14 @@ public:
       return print();
 
     begin("plan");
+    if (!options.explainFiles.empty())
+      return compare();
     auto chosen = choosePlan(*module, options);
-    if (!chosen) {
-      llvm::errs() << "para-opt: error: " << llvm::toString(chosen.takeError()) << "\n";
-      return planFault;
-    }
+    if (!chosen)
+      return complain(chosen.takeError(), planFault);
     plan = std::move(*chosen);
     if (failed(applyPlan(module->lookupSymbol<func::FuncOp>("main"), plan)))
-      return kInputAtFault;
+      return kRefused;
     if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(plan.toJson())).str()))
       return kInputAtFault;
     if (options.simulate)
@@ -115,10 +125,8 @@ public:
     if (options.emit == "plan")
       return print();
     auto manifest = describeProgram(*module, options, plan);
-    if (!manifest) {
-      llvm::errs() << "para-opt: error: " << llvm::toString(manifest.takeError()) << "\n";
-      return kWrongUsage;
-    }
+    if (!manifest)
+      return complain(manifest.takeError(), kWrongUsage);
 
     if (!runStage("partition", [](OpPassManager &pm) { buildPartitionPipeline(pm); }))
       return kInputAtFault;
@@ -152,23 +160,61 @@ public:
   }
 
 private:
+  static int complain(llvm::Error error, int status) {
+    llvm::errs() << "para-opt: error: " << llvm::toString(std::move(error)) << "\n";
+    return status;
+  }
+
+  /// A plan file with its name in every error.
+  static llvm::Expected<Plan> readPlan(StringRef path) {
+    auto json = readJsonFile("plan", path);
+    if (!json)
+      return json.takeError();
+    auto plan = Plan::fromJson(*json);
+    if (!plan)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '" + path + "': " + llvm::toString(plan.takeError()));
+    return plan;
+  }
+
+  int64_t getBatch() {
+    auto batch = module->lookupSymbol<func::FuncOp>("main")->getAttrOfType<IntegerAttr>("para.batch");
+    return batch ? batch.getInt() : 1;
+  }
+
+  /// The machine of the flags, or this one with `ranks` ranks.
+  Machine getMachine(int64_t ranks) {
+    if (options.machine.empty())
+      return Machine::getHost(ranks);
+    return llvm::cantFail(Machine::get(options.machine)); // checked with the flags
+  }
+
+  int compare() {
+    std::vector<NamedPlan> plans;
+    for (const std::string &path : options.explainFiles) {
+      auto plan = readPlan(path);
+      if (!plan)
+        return complain(plan.takeError(), kWrongUsage);
+      plans.push_back({path, std::move(*plan)});
+    }
+    auto memory = [this](ModuleOp scheduled) { return measureMemory(scheduled); };
+    auto machine = [this](int64_t ranks) { return getMachine(ranks); };
+    if (llvm::Error error = comparePlans(*module, plans[0], plans[1], getBatch(), machine, memory, llvm::outs(), options.json))
+      return complain(std::move(error), kRefused);
+    return kDone;
+  }
+
   llvm::Expected<Plan> choosePlan(ModuleOp module, const DriverOptions &options) {
     auto main = module.lookupSymbol<func::FuncOp>("main");
     PlanRequest request;
     request.ranks = std::max<int64_t>(1, options.ranks);
-    if (!options.machine.empty()) {
-      auto machine = Machine::get(options.machine);
-      if (!machine)
-        return machine.takeError();
-      request.ranks = machine->getNumRanks();
-    }
+    if (!options.machine.empty())
+      request.ranks = getMachine(1).getNumRanks();
     if (!options.mesh.empty() && options.ranks == 0) {
       request.ranks = 1;
       for (auto &[axis, size] : options.mesh)
         request.ranks = size > (int64_t(1) << 40) / request.ranks ? int64_t(1) << 40 : request.ranks * size; // refused below
     }
-    auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
-    request.batch = batch ? batch.getInt() : 1;
+    request.batch = getBatch();
     request.train = options.train;
     request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(module);
     request.microbatches = options.microbatches;
@@ -177,21 +223,18 @@ private:
     request.mesh = options.mesh;
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "a batch of %lld cannot run in %lld microbatches", (long long)request.batch, (long long)options.microbatches);
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
     if (!options.train && options.microbatches > 1)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "microbatches are for training: inference takes its batch in one piece (--dim batch=N makes it smaller)");
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches: they are for training (--train); inference takes its batch in one piece (--dim batch=N makes it smaller)");
     if (StringRef(options.plan).ends_with(".json")) {
-      auto json = readJsonFile("plan", options.plan);
-      if (!json)
-        return json.takeError();
-      auto plan = Plan::fromJson(*json);
+      auto plan = readPlan(options.plan);
       bool asked = options.ranks > 0 || !options.machine.empty() || !options.mesh.empty();
       if (plan && asked && plan->getNumRanks() != request.ranks)
         return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '%s' is for %lld ranks, the flags ask for %lld", options.plan.c_str(), (long long)plan->getNumRanks(), (long long)request.ranks);
       return finish(std::move(plan), module, request);
     }
     if (request.ranks > (1 << 20))
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "more than %d ranks are asked for", 1 << 20);
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "%lld ranks are asked for (--ranks, --machine); the most is %d", (long long)request.ranks, 1 << 20);
     if (options.plan != "auto")
       return finish(makeRecipe(options.plan, request), module, request);
     if (!options.mesh.empty() || request.ranks == 1)
@@ -208,28 +251,23 @@ private:
   }
 
   llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request) {
-    planFault = kWrongUsage;
-    Machine machine = Machine::getHost(request.ranks);
-    if (!options.machine.empty()) {
-      auto given = Machine::get(options.machine);
-      if (!given)
-        return given.takeError();
-      machine = *given;
-    }
     planFault = kRefused;
-    auto memory = [&](ModuleOp scheduled) {
-      scheduled->setAttr("para.mode", StringAttr::get(&context, options.train ? "train" : "infer"));
-      scheduled->setAttr("para.manifest", StringAttr::get(&context, "{}"));
-      if (auto main = scheduled.lookupSymbol<func::FuncOp>("main"))
-        main.erase();
-      PassManager pm(&context);
-      pm.enableVerifier(false);
-      LowerOptions lower;
-      lower.target = options.target;
-      buildLowerPipeline(pm, lower);
-      return failed(pm.run(scheduled)) ? std::vector<int64_t>() : getArenaBytes(scheduled);
-    };
-    return searchPlan(module, plans, request, machine, memory, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
+    auto memory = [this](ModuleOp scheduled) { return measureMemory(scheduled); };
+    return searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
+  }
+
+  /// What the program of each stage will allocate.
+  std::vector<int64_t> measureMemory(ModuleOp scheduled) {
+    scheduled->setAttr("para.mode", StringAttr::get(&context, options.train ? "train" : "infer"));
+    scheduled->setAttr("para.manifest", StringAttr::get(&context, "{}"));
+    if (auto main = scheduled.lookupSymbol<func::FuncOp>("main"))
+      main.erase();
+    PassManager pm(&context);
+    pm.enableVerifier(false);
+    LowerOptions lower;
+    lower.target = options.target;
+    buildLowerPipeline(pm, lower);
+    return failed(pm.run(scheduled)) ? std::vector<int64_t>() : getArenaBytes(scheduled);
   }
 
   bool runStage(StringRef name, llvm::function_ref<void(OpPassManager &)> build) {
@@ -260,14 +298,8 @@ private:
   }
 
   bool writeText(StringRef path, StringRef text) {
-    std::error_code error;
-    llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
-    if (error) {
-      llvm::errs() << "para-opt: error: cannot write '" << path << "': " << error.message() << "\n";
-      return false;
-    }
-    file.os() << text;
-    file.keep();
+    if (llvm::Error error = writeOutput(path, text))
+      return complain(std::move(error), kInputAtFault) == kDone;
     return true;
   }
 

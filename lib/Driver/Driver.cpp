@@ -8,12 +8,15 @@
 #include "para/Partition/Passes.h"
 #include "para/Plan/Passes.h"
 #include "para/Schedule/Passes.h"
+#include "para/Support/Output.h"
 #include "para/Verify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace para;
@@ -35,13 +38,27 @@ int runPassTool(int argc, char **argv) {
   PassPipelineRegistration<>("para-partition-pipeline", "annotated to per-rank", buildPartitionPipeline);
   PassPipelineRegistration<>("para-schedule-pipeline", "per-rank to per-stage, 1F1B", [](OpPassManager &pm) { buildSchedulePipeline(pm, "1f1b"); });
   PassPipelineRegistration<>("para-verify-pipeline", "the proofs", buildVerifyPipeline);
-  return failed(MlirOptMain(argc, argv, "para-opt: the pass tool\n", registry)) ? 1 : 0;
+  auto [input, output] = registerAndParseCLIOptions(argc, argv, "para-opt: the pass tool\n", registry);
+  std::string problem, text;
+  auto file = openInputFile(input, &problem);
+  if (!file) {
+    llvm::errs() << "para-opt: error: " << problem << "\n";
+    return 1;
+  }
+  llvm::raw_string_ostream stream(text);
+  if (failed(MlirOptMain(stream, std::move(file), registry, MlirOptMainConfig::createFromCLOptions())))
+    return 1;
+  if (llvm::Error error = writeOutput(output, text)) {
+    llvm::errs() << "para-opt: error: " << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  return 0;
 }
 
 int runDriver(int argc, char **argv) {
   auto options = parseDriverOptions(ArrayRef<const char *>(argv + 1, argc - 1));
   if (!options) {
-    llvm::errs() << "para-opt: " << llvm::toString(options.takeError()) << "\n";
+    llvm::errs() << "para-opt: error: " << llvm::toString(options.takeError()) << "\n";
     return 2;
   }
   if (options->help) {
@@ -53,15 +70,15 @@ int runDriver(int argc, char **argv) {
     return 0;
   }
   if (options->input.empty()) {
-    llvm::errs() << "para-opt: no model is given; para-opt --help tells the flags\n";
+    llvm::errs() << "para-opt: error: no model is given; para-opt --help tells the flags\n";
     return 2;
   }
   if (!llvm::sys::fs::exists(options->input)) {
-    llvm::errs() << "para-opt: there is no file '" << options->input << "'\n";
+    llvm::errs() << "para-opt: error: there is no file '" << options->input << "'\n";
     return 1;
   }
   if (!llvm::sys::fs::is_regular_file(options->input)) {
-    llvm::errs() << "para-opt: '" << options->input << "' is no file\n";
+    llvm::errs() << "para-opt: error: '" << options->input << "' is no file; give the .onnx file of a model\n";
     return 1;
   }
   return compileModel(*options, argv[0]);
@@ -78,5 +95,12 @@ int para::runParaOpt(int argc, char **argv) {
   passes |= argc == 1;
   for (int i = 1; i < argc; ++i)
     passes &= !StringRef(argv[i]).ends_with(".onnx");
-  return passes ? runPassTool(argc, argv) : runDriver(argc, argv);
+  int status = passes ? runPassTool(argc, argv) : runDriver(argc, argv);
+  llvm::Error error = flushStandardOutput();
+  if (error && status == 0) {
+    llvm::errs() << "para-opt: error: " << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  llvm::consumeError(std::move(error));
+  return status;
 }

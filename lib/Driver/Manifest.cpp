@@ -1,3 +1,5 @@
+#include "Values.h"
+
 #include "para/Driver/Compile.h"
 #include "para/IR/Program.h"
 #include "para/Support/Spec.h"
@@ -21,32 +23,6 @@ llvm::json::Object describe(llvm::StringRef name, Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return llvm::json::Object{{"name", name}, {"type", nameOf(tensor.getElementType())}, {"shape", llvm::json::Array(tensor.getShape())}};
 }
-
-llvm::Expected<llvm::json::Object> describeSchedule(llvm::StringRef text) {
-  auto spec = Spec::parse(text);
-  if (!spec)
-    return spec.takeError();
-  llvm::json::Object object{{"kind", spec->name}};
-  if (!llvm::is_contained({"constant", "linear", "cosine", "inverse-sqrt"}, spec->name))
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "no learning-rate schedule is called '" + spec->name + "'; there are constant, linear, cosine, inverse-sqrt");
-  for (const auto &[key, value] : spec->values) {
-    if (!llvm::is_contained({"warmup", "total", "min"}, key))
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "a learning-rate schedule has no '" + key + "'; it has warmup, total, min");
-    auto number = spec->getNumber(key, 0);
-    if (!number)
-      return number.takeError();
-    if (key == "min")
-      object[key] = *number;
-    else
-      object[key] = int64_t(*number);
-  }
-  bool needsTotal = spec->name == "linear" || spec->name == "cosine";
-  if (needsTotal && object.getInteger("total").value_or(0) <= object.getInteger("warmup").value_or(0))
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "--lr-schedule=" + spec->name + " needs total=T larger than its warmup");
-  if (spec->name == "inverse-sqrt" && object.getInteger("warmup").value_or(0) < 1)
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "--lr-schedule=inverse-sqrt needs warmup=W of at least 1");
-  return object;
-}
 } // namespace
 
 llvm::Expected<llvm::json::Object> para::describeProgram(ModuleOp module, const DriverOptions &options, const Plan &plan) {
@@ -56,7 +32,7 @@ llvm::Expected<llvm::json::Object> para::describeProgram(ModuleOp module, const 
     return llvm::errorCodeToError(error);
   auto schedule = describeSchedule(options.lrSchedule);
   if (!schedule)
-    return schedule.takeError();
+    return schedule.takeError(); // checked with the flags
   llvm::json::Array inputs, outputs, parameters, hyper;
   std::string precision = options.precision;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {

@@ -1,10 +1,12 @@
 #include "para/Driver/Options.h"
+#include "Values.h"
+#include "para/Plan/Machine.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <cmath>
+#include <cfloat>
 #include <functional>
 
 using namespace llvm;
@@ -27,6 +29,13 @@ auto text(std::string DriverOptions::*field) {
     return Error::success();
   };
 }
+/// A text that `check` has nothing against.
+auto checked(std::string DriverOptions::*field, Error (*check)(StringRef)) {
+  return [field, check](DriverOptions &options, StringRef value) -> Error {
+    options.*field = value.str();
+    return check(value);
+  };
+}
 auto choice(std::string DriverOptions::*field, std::vector<StringRef> allowed) {
   return [field, allowed](DriverOptions &options, StringRef value) -> Error {
     if (!is_contained(allowed, value))
@@ -35,10 +44,10 @@ auto choice(std::string DriverOptions::*field, std::vector<StringRef> allowed) {
     return Error::success();
   };
 }
-auto list(std::vector<std::string> DriverOptions::*field) {
+auto patterns(std::vector<std::string> DriverOptions::*field) {
   return [field](DriverOptions &options, StringRef value) -> Error {
     (options.*field).push_back(value.str());
-    return Error::success();
+    return checkPatterns(value);
   };
 }
 auto on(bool DriverOptions::*field) {
@@ -48,8 +57,9 @@ auto on(bool DriverOptions::*field) {
   };
 }
 Error readNumber(StringRef value, int64_t least, int64_t &target) {
-  if (value.getAsInteger(10, target) || target < least || target > (int64_t(1) << 40))
-    return fail("'" + value + "' is not a whole number from " + Twine(least) + " on");
+  constexpr int64_t most = int64_t(1) << 40;
+  if (value.getAsInteger(10, target) || target < least || target > most)
+    return fail("'" + value + "' is not a whole number from " + Twine(least) + " on" + (target > most ? " (the most is " + Twine(most) + ")" : Twine()));
   return Error::success();
 }
 auto number(int64_t DriverOptions::*field, int64_t least) {
@@ -57,8 +67,8 @@ auto number(int64_t DriverOptions::*field, int64_t least) {
 }
 auto real(double DriverOptions::*field) {
   return [field](DriverOptions &options, StringRef value) -> Error {
-    if (value.getAsDouble(options.*field) || !(options.*field > 0) || !std::isfinite(options.*field))
-      return fail("'" + value + "' is not a positive number");
+    if (value.getAsDouble(options.*field) || !(options.*field > 0) || !(options.*field <= FLT_MAX))
+      return fail("'" + value + "' is not a positive number (of 32 bits)");
     return Error::success();
   };
 }
@@ -66,6 +76,8 @@ auto real(double DriverOptions::*field) {
 template <typename Map> Error readNumbers(StringRef value, Map &map) {
   SmallVector<StringRef> parts;
   value.split(parts, ',', -1, false);
+  if (parts.empty())
+    return fail("'" + value + "' is not of the form NAME=N,...");
   for (StringRef part : parts) {
     auto [name, size] = part.split('=');
     int64_t count = 0;
@@ -89,28 +101,33 @@ ArrayRef<Flag> getFlags() {
       {"--target", "T", "host (default), cuda, rehearsal (the kernels of cuda, run by the processor)", Takes::Value, choice(&D::target, {"host", "cuda", "rehearsal"})},
       {"--arch", "LIST", "GPU code to embed (default sm_80,sm_90,sm_100)", Takes::Value,
        [](D &options, StringRef value) -> Error {
-         SmallVector<StringRef> parts;
-         value.split(parts, ',', -1, false);
-         options.arch.clear();
-         for (StringRef part : parts)
-           options.arch.push_back(part.str());
+         auto arch = parseArch(value);
+         if (!arch)
+           return arch.takeError();
+         options.arch = std::move(*arch);
          return Error::success();
        }},
       {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }},
       {"--precision", "P", "f32, f64 (for checking); default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64"})},
       {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
-      {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value, text(&D::loss)},
-      {"--trainable", "PATTERNS", "globs of parameters to train, separated by '|'; @FILE for its lines", Takes::Value, list(&D::trainable)},
-      {"--freeze", "PATTERNS", "globs of parameters to leave as they are", Takes::Value, list(&D::freeze)},
-      {"--optimizer", "O", "sgd, momentum, nesterov, adam, adamw (default), adagrad, rmsprop, lamb, lion; with :lr=1e-3,weight_decay=0.01,no_decay=PATTERNS,...", Takes::Value, text(&D::optimizer)},
-      {"--lr-schedule", "S", "constant (default), linear:warmup=W,total=T,min=M, cosine:..., inverse-sqrt:warmup=W", Takes::Value, text(&D::lrSchedule)},
+      {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value, checked(&D::loss, checkLoss)},
+      {"--trainable", "PATTERNS", "globs of parameters to train, separated by '|'; @FILE for its lines", Takes::Value, patterns(&D::trainable)},
+      {"--freeze", "PATTERNS", "globs of parameters to leave as they are", Takes::Value, patterns(&D::freeze)},
+      {"--optimizer", "O", "sgd, momentum, nesterov, adam, adamw (default), adagrad, rmsprop, lamb, lion; with :lr=1e-3,weight_decay=0.01,no_decay=PATTERNS,...", Takes::Value, checked(&D::optimizer, checkOptimizer)},
+      {"--lr-schedule", "S", "constant (default), linear:warmup=W,total=T,min=M, cosine:..., inverse-sqrt:warmup=W", Takes::Value,
+       checked(&D::lrSchedule, [](StringRef value) { return describeSchedule(value).takeError(); })},
       {"--clip-norm", "X", "bound of the global gradient norm", Takes::Value, real(&D::clipNorm)},
       {"--clip-value", "X", "bound of each gradient element", Takes::Value, real(&D::clipValue)},
       {"--microbatches", "M", "the batch runs in M parts", Takes::Value, number(&D::microbatches, 1)},
       {"--ranks", "N", "plan for N host ranks (default 1)", Takes::Value, number(&D::ranks, 1)},
-      {"--machine", "SPEC", "plan for a machine: a preset with a node count (dgx-h100:16, a100-80:1x4) or a JSON file", Takes::Value, text(&D::machine)},
-      {"--plan", "P", "auto (default), data-parallel, ddp, zero1, zero2, zero3, tensor, pipeline, model-parallel, or a plan file", Takes::Value, text(&D::plan)},
-      {"--mesh", "data=2,tensor=2", "fixes the mesh: data, tensor, pipeline", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.mesh); }},
+      {"--machine", "SPEC", "plan for a machine: a preset with a node count (dgx-h100:16, a100-80:1x4) or a JSON file", Takes::Value,
+       checked(&D::machine, [](StringRef value) { return Machine::get(value).takeError(); })},
+      {"--plan", "P", "auto (default), data-parallel, ddp, zero1, zero2, zero3, tensor, pipeline, model-parallel, or a plan file", Takes::Value, checked(&D::plan, checkPlanName)},
+      {"--mesh", "data=2,tensor=2", "fixes the mesh: data, tensor, pipeline", Takes::Value, [](D &o, StringRef v) -> Error {
+         if (Error error = readNumbers(v, o.mesh))
+           return error;
+         return checkMesh(o.mesh);
+       }},
       {"--zero", "0..3", "what is cut over data: 1 optimizer state, 2 gradients too, 3 parameters too", Takes::Value,
        [](D &options, StringRef value) -> Error {
          if (value.getAsInteger(10, options.zero) || options.zero < 0 || options.zero > 3)
@@ -118,10 +135,16 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b", Takes::Value, choice(&D::schedule, {"gpipe", "1f1b"})},
-      {"--explain", "", "why this plan: the candidates side by side", Takes::OptionalValue,
+      {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
        [](D &options, StringRef value) -> Error {
          options.explain = true;
-         options.explainFiles = value.str();
+         if (value.empty())
+           return Error::success();
+         SmallVector<StringRef> parts;
+         value.split(parts, ',');
+         if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
+           return fail("'" + value + "' is not two plan files, as in --explain=a.json,b.json (--plan-out=FILE.json writes one)");
+         options.explainFiles = {parts[0].str(), parts[1].str()};
          return Error::success();
        }},
       {"--simulate", "", "price the plan and stop", Takes::Nothing, on(&D::simulate)},
@@ -145,16 +168,33 @@ const Flag *findFlag(StringRef name) {
   return nullptr;
 }
 
-/// The flag whose name is closest, for a typing error.
+/// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {
-  StringRef best;
+  StringRef best, typed = name.ltrim('-');
   unsigned least = 4;
-  for (const Flag &flag : getFlags())
-    if (unsigned distance = name.edit_distance(flag.name); distance < least) {
+  for (const Flag &flag : getFlags()) {
+    StringRef meant = flag.name.ltrim('-');
+    unsigned distance = typed.edit_distance(meant);
+    if (distance < least && 2 * distance <= std::min(typed.size(), meant.size())) {
       least = distance;
       best = flag.name;
     }
+  }
   return best;
+}
+
+/// What flags say to each other.
+Error checkTogether(const DriverOptions &options) {
+  bool isProgram = options.emit == "exe" || options.emit == "shared";
+  if (options.run && options.emit != "exe")
+    return fail("--run runs an executable; --emit=" + options.emit + " makes none");
+  if (isProgram && options.output == "-")
+    return fail("-o -: only text goes to standard output; give the name of a file for --emit=" + options.emit);
+  if (options.emit == "ptx" && options.target != "cuda")
+    return fail("--emit=ptx: PTX is made for --target=cuda only");
+  if (options.json && !options.simulate && !options.explain)
+    return fail("--json is for the numbers of --simulate and --explain");
+  return Error::success();
 }
 } // namespace
 
@@ -177,6 +217,8 @@ Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> argument
     bool given = argument.contains('=');
     if (flag->takes == Takes::Nothing && given)
       return fail("'" + name + "' takes no value");
+    if (flag->takes == Takes::OptionalValue && given && value.empty())
+      return fail("'" + name + "=' lacks its value");
     if (flag->takes == Takes::Value && !given) {
       if (i + 1 == arguments.size())
         return fail("'" + name + "' needs a value");
@@ -189,6 +231,8 @@ Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> argument
       break;
     }
   }
+  if (Error error = checkTogether(options))
+    return std::move(error);
   return options;
 }
 

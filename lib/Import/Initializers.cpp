@@ -120,12 +120,13 @@ bool OnnxImporter::addInitializers() {
     SmallVector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
     ImportValue value;
     TrainableRule::Verdict verdict = rule.judge(tensor);
-    if (element && isa<FloatType>(element) && verdict != TrainableRule::Number) {
+    bool named = options.trainable.contains(name);
+    if (element && isa<FloatType>(element) && (named || verdict != TrainableRule::Number)) {
       if (b.checkShape(shape))
         value = addTensorArgument(tensor, file.findData(tensor), name, RankedTensorType::get(shape, element), loc);
       if (value && verdict == TrainableRule::Trainable)
         setArgument(cast<BlockArgument>(value.value), "para.trainable", builder.getUnitAttr());
-      if (verdict == TrainableRule::Table)
+      if (verdict == TrainableRule::Table && !named)
         emitRemark(loc) << "looks like a table, not a weight; it is not trained (--trainable names it if it should be)";
     } else {
       value = importTensor(tensor, file.findData(tensor), name, loc);

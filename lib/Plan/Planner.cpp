@@ -1,9 +1,8 @@
-#include "para/Plan/Planner.h"
+#include "Candidate.h"
 #include "para/Collectives/Passes.h"
 #include "para/IR/Program.h"
 #include "para/Partition/Passes.h"
 #include "para/Partition/SeparateMicrobatches.h"
-#include "para/Plan/Price.h"
 #include "para/Schedule/Passes.h"
 #include "para/Verify/Passes.h"
 
@@ -14,31 +13,54 @@ using namespace mlir;
 using namespace para;
 
 namespace {
-struct Candidate {
-  Plan plan;
-  std::optional<Price> price;
-  std::string fault; ///< why it is out
-  bool exact = false; ///< memory is the lowered program's, not counted over the graph
-};
+void checkFit(Candidate &candidate, const Machine &machine) {
+  double most = double(*llvm::max_element(candidate.price->peakBytes));
+  candidate.fault = most > machine.memoryBytes ? "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes) : "";
+}
 
-std::string inBytes(double bytes) {
+Candidate *findFastest(std::vector<Candidate> &candidates) {
+  Candidate *best = nullptr;
+  for (Candidate &candidate : candidates)
+    if (candidate.price && candidate.fault.empty() && (!best || candidate.price->secondsPerStep < best->price->secondsPerStep))
+      best = &candidate;
+  return best;
+}
+
+void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Machine &machine, llvm::raw_ostream &os) {
+  os << llvm::formatv("plans for {0} ranks on {1} (predicted)\n", candidates.front().plan.getNumRanks(), machine.name);
+  os << llvm::formatv("    {0,-28} {1,-26} {2,4} {3,12} {4,12} {5,12}\n", "plan", "mesh", "M", "step", "memory/rank", "sent/rank");
+  for (const Candidate &candidate : candidates) {
+    const Plan &plan = candidate.plan;
+    std::string mesh = llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
+    os << (&candidate == best ? "  * " : "    ") << llvm::formatv("{0,-28} {1,-26} {2,4}", plan.recipe, mesh, plan.microbatches);
+    if (candidate.price)
+      os << llvm::formatv(" {0,12} {1,12} {2,12}", inSeconds(candidate.price->secondsPerStep),
+                          (candidate.exact ? "" : "~") + inBytes(double(*llvm::max_element(candidate.price->peakBytes))),
+                          inBytes(double(candidate.price->bytesSent)));
+    if (!candidate.fault.empty())
+      os << "  out: " << candidate.fault;
+    os << "\n";
+  }
+  const Price &price = *best->price;
+  os << llvm::formatv("\nchosen: {0}: compute {1}, communication {2}, waiting {3}; parameters and optimizer state {4} a rank\n", best->plan.recipe,
+                      inSeconds(price.computeSeconds), inSeconds(price.exposedSeconds), inSeconds(price.bubbleSeconds),
+                      inBytes(double(*llvm::max_element(price.stateBytes))));
+}
+} // namespace
+
+std::string para::inBytes(double bytes) {
   const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
   for (; bytes >= 1024 && unit < 4; ++unit)
     bytes /= 1024;
   return llvm::formatv(unit ? "{0:F1} {1}" : "{0:F0} {1}", bytes, units[unit]).str();
 }
-std::string inSeconds(double seconds) {
+
+std::string para::inSeconds(double seconds) {
   return seconds < 1e-3 ? llvm::formatv("{0:F1} us", seconds * 1e6).str() : seconds < 1 ? llvm::formatv("{0:F2} ms", seconds * 1e3).str() : llvm::formatv("{0:F3} s", seconds).str();
 }
 
-void checkFit(Candidate &candidate, const Machine &machine) {
-  double most = double(*llvm::max_element(candidate.price->peakBytes));
-  candidate.fault = most > machine.memoryBytes ? "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes) : "";
-}
-
-/// Partitions a copy of the program under the plan and prices what comes out; with an oracle, its memory is exact and it is proved.
-void price(ModuleOp module, Candidate &candidate, const Machine &machine, std::optional<MemoryOracle> memory = std::nullopt) {
+void para::price(ModuleOp module, Candidate &candidate, const Machine &machine, std::optional<MemoryOracle> memory) {
   OwningOpRef<ModuleOp> copy = module.clone();
   MLIRContext *context = module.getContext();
   std::string fault;
@@ -73,41 +95,12 @@ void price(ModuleOp module, Candidate &candidate, const Machine &machine, std::o
   checkFit(candidate, machine);
 }
 
-Candidate *findFastest(std::vector<Candidate> &candidates) {
-  Candidate *best = nullptr;
-  for (Candidate &candidate : candidates)
-    if (candidate.price && candidate.fault.empty() && (!best || candidate.price->secondsPerStep < best->price->secondsPerStep))
-      best = &candidate;
-  return best;
-}
-
-void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Machine &machine, llvm::raw_ostream &os) {
-  os << llvm::formatv("plans for {0} ranks on {1} (predicted)\n", candidates.front().plan.getNumRanks(), machine.name);
-  os << llvm::formatv("    {0,-28} {1,-26} {2,4} {3,12} {4,12} {5,12}\n", "plan", "mesh", "M", "step", "memory/rank", "sent/rank");
-  for (const Candidate &candidate : candidates) {
-    const Plan &plan = candidate.plan;
-    std::string mesh = llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
-    os << (&candidate == best ? "  * " : "    ") << llvm::formatv("{0,-28} {1,-26} {2,4}", plan.recipe, mesh, plan.microbatches);
-    if (candidate.price)
-      os << llvm::formatv(" {0,12} {1,12} {2,12}", inSeconds(candidate.price->secondsPerStep),
-                          (candidate.exact ? "" : "~") + inBytes(double(*llvm::max_element(candidate.price->peakBytes))),
-                          inBytes(double(candidate.price->bytesSent)));
-    if (!candidate.fault.empty())
-      os << "  out: " << candidate.fault;
-    os << "\n";
-  }
-  const Price &price = *best->price;
-  os << llvm::formatv("\nchosen: {0}: compute {1}, communication {2}, waiting {3}; parameters and optimizer state {4} a rank\n", best->plan.recipe,
-                      inSeconds(price.computeSeconds), inSeconds(price.exposedSeconds), inSeconds(price.bubbleSeconds),
-                      inBytes(double(*llvm::max_element(price.stateBytes))));
-}
-
-llvm::json::Value toJson(const Candidate &best, const PlanRequest &request, const Machine &machine) {
+llvm::json::Value para::toJson(const Candidate &best, int64_t batch, const Machine &machine) {
   const Price &price = *best.price;
   llvm::json::Array peaks(price.peakBytes), states(price.stateBytes);
   return llvm::json::Object{
       {"seconds_per_step", price.secondsPerStep},
-      {"samples_per_second", double(request.batch) / price.secondsPerStep},
+      {"samples_per_second", double(batch) / price.secondsPerStep},
       {"model_flops_utilization", price.flops / double(best.plan.getNumRanks()) / machine.flopsPerSecond / price.secondsPerStep},
       {"peak_bytes", std::move(peaks)},
       {"memory", llvm::json::Object{{"state_bytes", std::move(states)}}},
@@ -115,7 +108,6 @@ llvm::json::Value toJson(const Candidate &best, const PlanRequest &request, cons
       {"bytes_sent", price.bytesSent},
       {"plan", best.plan.toJson()}};
 }
-} // namespace
 
 bool para::isSeparable(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
@@ -159,7 +151,7 @@ llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, con
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "no plan fits:" + causes + "\nmore ranks, a smaller batch (--dim batch=N) or more microbatches (--microbatches M) make room");
   }
   if (table && json)
-    *table << llvm::formatv("{0:2}\n", toJson(*best, request, machine));
+    *table << llvm::formatv("{0:2}\n", toJson(*best, request.batch, machine));
   else if (table) {
     printTable(candidates, best, machine, *table);
     OwningOpRef<ModuleOp> copy = module.clone();

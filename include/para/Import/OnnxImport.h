@@ -16,6 +16,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace para {
 
@@ -27,6 +28,8 @@ struct ImportOptions {
   /// Sizes of symbolic dimensions by name; an anonymous one is named "INPUT.AXIS". "batch" always means the batch dimension.
   llvm::StringMap<int64_t> dims;
   Precision precision = Precision::Model;
+  /// Float initializers that are parameters whatever they look like: scalars and numbers of operators otherwise become constants.
+  llvm::StringSet<> trainable;
   /// Updates of running statistics become results.
   bool train = false;
 };

@@ -26,6 +26,17 @@ using MemoryOracle = llvm::function_ref<std::vector<int64_t>(mlir::ModuleOp)>;
 llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, llvm::ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                 llvm::raw_ostream *table, bool json);
 
+/// A plan under the name that a user gave it.
+struct NamedPlan {
+  std::string name;
+  Plan plan;
+};
+
+/// Prices two plans and writes them side by side: seconds, bytes of memory and of messages with their differences, the fields of the plans that
+/// differ, and what only one of them cuts. `machine` tells what a number of ranks runs on. Fails where neither can be partitioned.
+llvm::Error comparePlans(mlir::ModuleOp module, const NamedPlan &first, const NamedPlan &second, int64_t batch,
+                         llvm::function_ref<Machine(int64_t ranks)> machine, MemoryOracle memory, llvm::raw_ostream &os, bool json);
+
 } // namespace para
 
 #endif

@@ -36,6 +36,8 @@ public:
   static llvm::Expected<Patterns> parse(llvm::StringRef text);
   bool match(llvm::StringRef name) const;
   bool empty() const { return globs.empty(); }
+  /// The globs as they were given; one that is a plain name matches that name alone.
+  llvm::ArrayRef<std::string> getTexts() const { return texts; }
 
 private:
   llvm::SmallVector<llvm::GlobPattern> globs;
