@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -69,26 +72,85 @@ bool checkedBytes(const std::vector<int64_t> &shape, int64_t bytesPerElement, in
   return true;
 }
 
-Status writeFile(const std::string &path, const std::vector<std::pair<const void *, size_t>> &parts) {
-  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0)
-    return Status::error("cannot write '" + path + "': " + std::strerror(errno));
+std::string conversionProblem(const Array &array, DType to, bool &rounds) {
+  rounds = false;
+  if (widens(array.dtype, to))
+    return "";
+  if (isFloat(array.dtype) != isFloat(to))
+    return "the types differ";
+  rounds = isFloat(to);
+  // Only what is narrowed is looked at, in pieces.
+  constexpr int64_t piece = 4096;
+  int64_t fileStep = elementBytes(array.dtype);
+  std::vector<char> narrow(size_t(piece * 8));
+  std::vector<double> floats(piece), roundedFloats(piece);
+  std::vector<int64_t> ints(piece), roundedInts(piece);
+  for (int64_t begin = 0, all = array.elements(); begin < all; begin += piece) {
+    int64_t count = std::min(piece, all - begin);
+    const char *from = array.data + begin * fileStep;
+    convertElements(array.dtype, from, to, narrow.data(), count);
+    convertElements(array.dtype, from, rounds ? PARA_F64 : PARA_I64, rounds ? (void *)floats.data() : ints.data(), count);
+    convertElements(to, narrow.data(), rounds ? PARA_F64 : PARA_I64, rounds ? (void *)roundedFloats.data() : roundedInts.data(), count);
+    for (int64_t i = 0; i < count; ++i) {
+      if (rounds ? std::isfinite(floats[size_t(i)]) && !std::isfinite(roundedFloats[size_t(i)])
+                 : ints[size_t(i)] != roundedInts[size_t(i)])
+        return "its element " + std::to_string(begin + i) + " is " +
+               (rounds ? roundTrip(floats[size_t(i)]) : std::to_string(ints[size_t(i)])) + ", which " + dtypeName(to) +
+               " does not hold";
+    }
+  }
+  return "";
+}
+
+static Status cannotWrite(const std::string &path, int cause) {
+  return Status::error("cannot write '" + path + "': " + std::strerror(cause));
+}
+
+/// Zero or what went wrong.
+static int writeParts(int descriptor, const std::vector<std::pair<const void *, size_t>> &parts) {
   for (auto [data, bytes] : parts)
     for (const char *at = static_cast<const char *>(data); bytes > 0;) {
       ssize_t written = ::write(descriptor, at, bytes);
       if (written < 0 && errno == EINTR)
         continue;
-      if (written <= 0) {
-        std::string cause = std::strerror(errno);
-        ::close(descriptor);
-        return Status::error("cannot write '" + path + "': " + cause);
-      }
+      if (written <= 0)
+        return written < 0 ? errno : ENOSPC;
       at += written;
       bytes -= size_t(written);
     }
-  if (::close(descriptor) != 0)
-    return Status::error("cannot write '" + path + "': " + std::strerror(errno));
-  return Status::success();
+  return 0;
+}
+
+Status writeFile(const std::string &path, const std::vector<std::pair<const void *, size_t>> &parts) {
+  struct stat info;
+  bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode))
+    return cannotWrite(path, EISDIR);
+  std::string target = path;
+  if (char *real = exists ? realpath(path.c_str(), nullptr) : nullptr) {
+    target = real; // a symbolic link stays
+    std::free(real);
+  }
+  std::string temporary = target + format(".tmp-%d", int(getpid()));
+  bool renames = !exists || S_ISREG(info.st_mode);
+  int descriptor = -1;
+  if (renames) {
+    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, exists ? info.st_mode & 0777 : 0666);
+    // A folder that takes no new files may hold one that can be written.
+    renames = descriptor >= 0 || errno != EACCES || !exists;
+  }
+  if (!renames)
+    descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (descriptor < 0)
+    return cannotWrite(path, errno);
+  int cause = writeParts(descriptor, parts);
+  if (::close(descriptor) != 0 && cause == 0)
+    cause = errno;
+  if (renames && cause == 0 && std::rename(temporary.c_str(), target.c_str()) != 0)
+    cause = errno;
+  if (renames && cause != 0)
+    unlink(temporary.c_str());
+  return cause == 0 ? Status::success() : cannotWrite(path, cause);
 }
 
 static bool endsWith(const std::string &text, const std::string &suffix) {

@@ -47,6 +47,10 @@ using ArrayMap = std::map<std::string, Array>;
 /// Whether the product of `shape` times `bytesPerElement` is representable and not negative.
 bool checkedBytes(const std::vector<int64_t> &shape, int64_t bytesPerElement, int64_t &bytes);
 
+/// Why the elements of `array` cannot become elements of `to`; empty if they can. Floats become floats, integers and bools integers that hold
+/// each of them. `rounds` tells whether digits of floats are lost.
+std::string conversionProblem(const Array &array, DType to, bool &rounds);
+
 /// One .npy image in memory. Column-major data is turned into row-major.
 Status readNpy(const char *bytes, size_t size, const std::shared_ptr<const void> &owner, const std::string &what,
                Array &array);
@@ -61,7 +65,8 @@ Status readTensorProto(const std::string &path, Array &array, std::string &name)
 /// `inputOrder`.
 Status readArrays(const std::string &path, const std::vector<std::string> &inputOrder, ArrayMap &arrays);
 
-/// Writes all bytes or reports; creates or replaces the file.
+/// Writes all bytes or reports. The file is written beside its name and renamed, so that it is there whole or as it was; devices and pipes
+/// are written as they are.
 Status writeFile(const std::string &path, const std::vector<std::pair<const void *, size_t>> &parts);
 
 } // namespace para::runtime

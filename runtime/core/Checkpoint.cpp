@@ -68,6 +68,21 @@ static Status saveTensors(const std::string &path, World &world, TensorStore &st
   return status;
 }
 
+/// Gives a complete checkpoint its name. One of that name goes only when the new one stands.
+static Status publish(const std::string &temporary, const std::string &path) {
+  std::string aside = temporary + ".old";
+  bool hadOne = std::rename(path.c_str(), aside.c_str()) == 0;
+  if (std::rename(temporary.c_str(), path.c_str()) == 0) {
+    if (hadOne)
+      removeCheckpoint(aside);
+    return Status::success();
+  }
+  Status status = Status::error("cannot rename '" + temporary + "' to '" + path + "': " + std::strerror(errno));
+  if (hadOne && std::rename(aside.c_str(), path.c_str()) != 0)
+    return Status::error(status.message() + "; the checkpoint that had this name is in '" + aside + "'");
+  return status;
+}
+
 Status saveCheckpoint(const std::string &directory, const RunState &state, const Manifest &manifest, World &world,
                       TensorStore &store, std::string &path) {
   path = directory + format("/step-%06lld", (long long)state.step);
@@ -91,11 +106,14 @@ Status saveCheckpoint(const std::string &directory, const RunState &state, const
     status = writeFile(temporary + "/state.json", {{text.data(), text.size()}});
     if (!status.failed()) {
       syncFolder(temporary);
-      removeCheckpoint(path);
-      if (std::rename(temporary.c_str(), path.c_str()) != 0)
-        status = Status::error("cannot rename '" + temporary + "': " + std::strerror(errno));
+      status = publish(temporary, path);
       syncFolder(directory);
     }
+  }
+  if (world.rank() == 0 && status.failed()) {
+    removeCheckpoint(temporary); // its bytes may be what the disk lacks
+    status = Status::error("no checkpoint of step " + std::to_string(state.step) + " was saved: " + status.message() +
+                           "; what '" + directory + "' held before is as it was");
   }
   return world.agree(status);
 }
@@ -110,8 +128,8 @@ static Status readState(const std::string &path, RunState &state) {
   reader.required("step", state.step);
   reader.optional("seed", state.seed);
   reader.optional("shuffle", state.shuffle);
-  if (state.step < 0)
-    reader.complain("has a negative step");
+  if (state.step < 0 || state.step > 1000000000000)
+    reader.complain("has the step " + std::to_string(state.step) + ", from which no run can go on");
   return reader.status();
 }
 
@@ -169,9 +187,11 @@ Status restoreTensor(const Checkpoint &checkpoint, const Tensor &tensor, TensorS
   if (!wasFound)
     return Status::success();
   const Array &array = found->second;
-  if (array.shape != tensor.shape || isFloat(array.dtype) != isFloat(tensor.dtype))
+  bool rounds;
+  std::string problem = array.shape == tensor.shape ? conversionProblem(array, tensor.dtype, rounds) : "the shapes differ";
+  if (!problem.empty())
     return Status::error("'" + checkpoint.path + "': '" + tensor.name + "' is " + array.typeText() + ", expected " +
-                         dtypeName(tensor.dtype) + shapeText(tensor.shape));
+                         dtypeName(tensor.dtype) + shapeText(tensor.shape) + ": " + problem);
   return store.scatter(tensor, array);
 }
 

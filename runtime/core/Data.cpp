@@ -43,8 +43,11 @@ Status Dataset::addRows(const std::string &path, const Interface &input, const A
   std::string what = "'" + path + "': input '" + input.name + "' is " + array.typeText();
   bool sampled = isSampled(input, manifest);
   std::string expected = expectedText(input, sampled && !exactBatch);
-  if (!widens(array.dtype, input.type))
-    return Status::error(what + ", expected " + expected + ": the types differ");
+  bool rounds;
+  if (std::string problem = conversionProblem(array, input.type, rounds); !problem.empty())
+    return Status::error(what + ", expected " + expected + ": " + problem);
+  if (rounds)
+    sentences.push_back(what + " and is rounded to " + dtypeName(input.type));
   bool tailMatches = array.shape.size() == input.shape.size();
   for (size_t d = 1; tailMatches && d < input.shape.size(); ++d)
     tailMatches = array.shape[d] == input.shape[d];
@@ -72,6 +75,7 @@ Status Dataset::addRows(const std::string &path, const Interface &input, const A
 Status Dataset::open(const std::string &from, const Manifest &manifest, bool exactBatch) {
   path = from;
   sources.clear();
+  sentences.clear();
   numSamples = 0;
   std::string tokenPath = path;
   struct stat info;

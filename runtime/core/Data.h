@@ -37,6 +37,8 @@ public:
   void makeSynthetic(const Manifest &manifest);
 
   int64_t samples() const { return numSamples; }
+  /// What the user should know of how the arrays were taken, a sentence each.
+  const std::vector<std::string> &notes() const { return sentences; }
   void setOrder(bool shuffles, int64_t seed) { order = SampleOrder(numSamples, shuffles, seed); }
 
   /// Fills one block of an input tensor: its box of the batch that starts at `position`. `local` has the tensor's padded
@@ -60,6 +62,7 @@ private:
   std::string path;
   std::map<std::string, Source> sources;
   std::shared_ptr<MappedFile> tokens;
+  std::vector<std::string> sentences;
   int64_t numSamples = 0;
   SampleOrder order;
 };

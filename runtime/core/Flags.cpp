@@ -1,7 +1,11 @@
 //===- Flags.cpp - The executable's command line ------------------------------===//
 #include "Flags.h"
 
+#include "Hyper.h"
+#include "Launcher.h"
+
 #include <algorithm>
+#include <limits>
 
 namespace para::runtime {
 
@@ -13,7 +17,14 @@ struct Spec {
   Mode mode;
   Value value;
   void *target;
+  int64_t least = 0, most = 0; ///< of a count
 };
+
+/// Steps and positions in the data are products of such numbers with a batch, and must not overflow.
+constexpr int64_t mostSteps = 1000000000000;
+/// More threads than this, where there are fewer cores, are a typing error that the system would answer with an abort.
+constexpr int64_t usualThreads = 256;
+constexpr double mostDeviation = 1e6;
 } // namespace
 
 /// Edits between two names, for "did you mean".
@@ -39,7 +50,8 @@ static Status unknownFlag(const std::string &name, const std::vector<Spec> &spec
   std::string best;
   size_t least = 3;
   auto consider = [&](const std::string &candidate) {
-    if (size_t edits = distance(name, candidate); edits < least) {
+    size_t edits = distance(name, candidate);
+    if (edits < least && 2 * edits <= std::min(name.size(), candidate.size())) {
       least = edits;
       best = candidate;
     }
@@ -47,8 +59,31 @@ static Status unknownFlag(const std::string &name, const std::vector<Spec> &spec
   for (const Spec &spec : specs)
     consider(spec.name);
   for (auto &[hyper, value] : manifest.hyper)
-    consider(hyper);
+    if (!isDerivedNumber(hyper))
+      consider(hyper);
   return usage("unknown flag --" + name + (best.empty() ? "; --help lists them" : "; did you mean --" + best + "?"));
+}
+
+/// The same ranges as for --optimizer when compiling.
+static Status checkNumber(const std::string &flag, const std::string &number, const std::string &text, double &value) {
+  bool isPart = number.rfind("beta", 0) == 0, isUpToOne = number == "alpha" || number == "momentum";
+  std::string given = "--" + flag + " " + text + ": ";
+  if (!parseDouble(text, value))
+    return usage(given + "not a number");
+  if (isPart && !(value >= 0 && value < 1))
+    return usage(given + "from 0 on and less than 1 is possible");
+  if (isUpToOne && !(value >= 0 && value <= 1))
+    return usage(given + "from 0 to 1 is possible");
+  if (!(value >= 0 && value <= std::numeric_limits<float>::max()))
+    return usage(given + "a number from 0 on that 32 bits can hold is possible");
+  return Status::success();
+}
+
+static Status checkCount(const Spec &spec, const std::string &text, int64_t &value) {
+  if (parseInteger(text, value) && value >= spec.least && value <= spec.most)
+    return Status::success();
+  return usage(format("--%s %s: a whole number from %lld to %lld is possible", spec.name, text.c_str(),
+                      (long long)spec.least, (long long)spec.most));
 }
 
 static Status check(const Manifest &manifest, Flags &flags) {
@@ -73,14 +108,16 @@ static Status check(const Manifest &manifest, Flags &flags) {
   if (!flags.info.empty() && flags.info != "text" && flags.info != "json")
     return usage("--info=" + flags.info + ": the only other form is json");
   if (flags.shuffle != "none" && !parseInteger(flags.shuffle, flags.shuffleSeed))
-    return usage("--shuffle " + flags.shuffle + ": a seed or none");
+    return usage("--shuffle " + flags.shuffle + ": none, or a seed (a whole number of 64 bits)");
   if (flags.saveEvery > 0 && flags.save.empty())
     return usage("--save-every needs --save DIR");
   if (flags.validateEvery > 0 && flags.validate.empty())
     return usage("--validate-every needs --validate FILE");
   for (const std::string &kind : split(flags.init, ',')) {
     double deviation;
-    bool isNormal = kind.rfind("normal:", 0) == 0 && parseDouble(kind.substr(7), deviation) && deviation >= 0;
+    bool isNormal = kind.rfind("normal:", 0) == 0;
+    if (isNormal && !(parseDouble(kind.substr(7), deviation) && deviation >= 0 && deviation <= mostDeviation))
+      return usage(format("--init=%s: a deviation from 0 to %g is possible", kind.c_str(), mostDeviation));
     if (!isNormal && kind != "file" && kind != "kaiming" && kind != "xavier" && kind != "zeros")
       return usage("--init=" + kind + ": one of file, normal:DEVIATION, kaiming, xavier, zeros");
   }
@@ -88,6 +125,7 @@ static Status check(const Manifest &manifest, Flags &flags) {
 }
 
 Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags) {
+  const int64_t mostThreads = std::max<int64_t>(usualThreads, availableCores());
   const std::vector<Spec> specs = {
       {"help", Mode::Any, Value::Switch, &flags.help},
       {"info", Mode::Any, Value::OptionalText, &flags.info},
@@ -98,9 +136,9 @@ Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags)
       {"outputs", Mode::Infer, Value::Text, &flags.outputs},
       {"data", Mode::Train, Value::Text, &flags.data},
       {"validate", Mode::Train, Value::Text, &flags.validate},
-      {"validate-every", Mode::Train, Value::Count, &flags.validateEvery},
+      {"validate-every", Mode::Train, Value::Count, &flags.validateEvery, 1, mostSteps},
       {"save", Mode::Train, Value::Text, &flags.save},
-      {"save-every", Mode::Train, Value::Count, &flags.saveEvery},
+      {"save-every", Mode::Train, Value::Count, &flags.saveEvery, 1, mostSteps},
       {"load", Mode::Any, Value::Text, &flags.load},
       {"metrics", Mode::Train, Value::Text, &flags.metrics},
       {"trace", Mode::Any, Value::Text, &flags.trace},
@@ -111,13 +149,13 @@ Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags)
       {"shuffle", Mode::Train, Value::Text, &flags.shuffle},
       {"progress", Mode::Any, Value::Text, &flags.progress},
       {"transport", Mode::Any, Value::Text, &flags.transport},
-      {"ranks", Mode::Any, Value::Count, &flags.ranks},
-      {"threads", Mode::Any, Value::Count, &flags.threads},
-      {"repeat", Mode::Any, Value::Count, &flags.repeat},
-      {"warmup", Mode::Any, Value::Count, &flags.warmup},
-      {"batch", Mode::Any, Value::Count, &flags.batch},
-      {"steps", Mode::Train, Value::Count, &flags.steps},
-      {"epochs", Mode::Train, Value::Count, &flags.epochs}};
+      {"ranks", Mode::Any, Value::Count, &flags.ranks, 1, 1 << 20},
+      {"threads", Mode::Any, Value::Count, &flags.threads, 1, mostThreads},
+      {"repeat", Mode::Any, Value::Count, &flags.repeat, 1, mostSteps},
+      {"warmup", Mode::Any, Value::Count, &flags.warmup, 0, mostSteps},
+      {"batch", Mode::Any, Value::Count, &flags.batch, 1, mostSteps},
+      {"steps", Mode::Train, Value::Count, &flags.steps, 0, mostSteps},
+      {"epochs", Mode::Train, Value::Count, &flags.epochs, 0, mostSteps}};
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument == "-h")
@@ -137,6 +175,8 @@ Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags)
                                                       [&](auto &entry) { return entry.first == hyper; });
     if (spec == specs.end() && !isHyper)
       return unknownFlag(name, specs, manifest);
+    if (isHyper && isDerivedNumber(hyper))
+      return usage("--" + name + ": this number follows from the betas and the step; --help lists those that can be set");
     bool takesValue = isHyper || (spec->value != Value::Switch && spec->value != Value::OptionalText);
     if (takesValue && !hasValue) {
       if (i + 1 >= argc)
@@ -145,8 +185,7 @@ Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags)
     }
     if (isHyper) {
       double number;
-      if (!parseDouble(value, number))
-        return usage("--" + name + " " + value + ": not a number");
+      PARA_TRY(checkNumber(name, hyper, value, number));
       flags.hyper.emplace_back(hyper, number);
       continue;
     }
@@ -169,13 +208,12 @@ Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags)
       *static_cast<std::string *>(spec->target) = value;
       break;
     case Value::Count:
-    case Value::Seed: {
-      int64_t number;
-      if (!parseInteger(value, number) || (spec->value == Value::Count && number < 0))
-        return usage("--" + name + " " + value + ": not a " + (spec->value == Value::Seed ? "number" : "count"));
-      *static_cast<int64_t *>(spec->target) = number;
+      PARA_TRY(checkCount(*spec, value, *static_cast<int64_t *>(spec->target)));
       break;
-    }
+    case Value::Seed:
+      if (!parseInteger(value, *static_cast<int64_t *>(spec->target)))
+        return usage("--" + name + " " + value + ": not a whole number of 64 bits");
+      break;
     }
   }
   if (flags.help || !flags.info.empty())

@@ -10,6 +10,9 @@ namespace para::runtime {
 /// M + (lr - M) (1 + cos(pi (s - W) / (T - W))) / 2; inverse-sqrt lr sqrt(W / (s + 1)). After T both stay at M.
 double learningRate(const Schedule &schedule, double lr, int64_t step);
 
+/// Whether the runtime makes this number of others before each step (bias_correction1, bias_correction2), so that nobody sets it.
+bool isDerivedNumber(const std::string &name);
+
 /// The numbers which the runtime writes before each step.
 class Hyper {
 public:

@@ -50,6 +50,9 @@ Status Worker::infer(int &exitCode) {
   else
     status = Status::error("inference needs --inputs FILE", 2);
   PARA_TRY(world.agree(status));
+  for (const std::string &note : data.notes())
+    if (isFirst())
+      std::fprintf(stderr, "para: %s\n", note.c_str());
   bool isTimed = flags.repeat > 0;
   int64_t warmup = isTimed ? (flags.warmup >= 0 ? flags.warmup : 1) : 0, runs = std::max<int64_t>(flags.repeat, 1);
   std::vector<double> timings;

@@ -1,6 +1,7 @@
 //===- Info.cpp - --help and --info -------------------------------------------===//
 #include "Flags.h"
 
+#include "Hyper.h"
 #include "Json.h"
 
 namespace para::runtime {
@@ -17,9 +18,12 @@ std::string helpText(const Manifest &manifest, const std::string &program) {
             "  --validate FILE        held-out data, with --validate-every N (default: at the end)\n"
             "  --save DIR             checkpoints, with --save-every N (default: at the end)\n"
             "  --metrics FILE         one JSON line a step\n";
-    for (auto &[name, value] : manifest.hyper)
+    for (auto &[name, value] : manifest.hyper) {
+      if (isDerivedNumber(name))
+        continue;
       text += "  --" + name + " X" + std::string(name.size() < 18 ? 18 - name.size() : 1, ' ') + " default " +
               roundTrip(value) + "\n";
+    }
   } else {
     text += "  --inputs FILE          .npz, or a folder of .npy or input_N.pb\n"
             "  --outputs FILE         results as .npz\n";

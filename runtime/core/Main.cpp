@@ -2,9 +2,20 @@
 #include "Launcher.h"
 #include "Worker.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 using namespace para::runtime;
+
+/// What was printed has come out, or an error.
+static Status flushOutput() {
+  errno = 0;
+  bool isFine = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  return isFine ? Status::success()
+                : Status::error(std::string("cannot write to standard output") +
+                                (errno ? std::string(": ") + std::strerror(errno) : std::string()));
+}
 
 static int report(const Status &status) {
   if (!status.message().empty())
@@ -35,7 +46,8 @@ static int runRank(LaunchKind kind, const Manifest &manifest, const Flags &flags
         world->declareFailure(exitCode);
     }
   }
-  std::fflush(stdout);
+  if (Status output = flushOutput(); output.failed() && exitCode == 0)
+    exitCode = report(output);
   world->finish();
   return exitCode;
 }
@@ -56,7 +68,8 @@ int para_main(int argc, char **argv, const para_program *program) {
                        : flags.info == "json" ? infoJson(manifest)
                                               : infoText(manifest);
     std::fputs(text.c_str(), stdout);
-    return 0;
+    Status output = flushOutput();
+    return output.failed() ? report(output) : 0;
   }
   if (flags.transport == "mpi" && kind != LaunchKind::Mpi)
     return report(Status::error("--transport=mpi needs mpirun", 2));

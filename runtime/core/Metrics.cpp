@@ -25,6 +25,7 @@ Status Metrics::open(const std::string &path, bool appends, const std::string &p
   showsProgress = progress == "always" || (progress == "auto" && isTerminal);
   if (path.empty())
     return Status::success();
+  this->path = path;
   file = std::fopen(path.c_str(), appends ? "ae" : "we");
   return file ? Status::success() : Status::error("cannot write '" + path + "': " + std::strerror(errno));
 }
@@ -44,7 +45,7 @@ Status Metrics::record(const StepRecord &record, int64_t totalSteps) {
       line += ",\"validation_loss\":" + record.validationLoss.text();
     line += "}\n";
     if (std::fwrite(line.data(), line.size(), 1, file) != 1 || std::fflush(file) != 0)
-      return Status::error(std::string("cannot write the metrics: ") + std::strerror(errno));
+      return Status::error("cannot write '" + path + "': " + std::strerror(errno));
   }
   bool isLast = record.step + 1 == totalSteps;
   double now = nowSeconds();

@@ -35,6 +35,7 @@ public:
 
 private:
   std::FILE *file = nullptr;
+  std::string path;
   bool showsProgress = false, isTerminal = false, lineIsOpen = false;
   double lastShown = -1e9;
 };

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <unistd.h>
 
 namespace para::runtime {
@@ -85,22 +86,30 @@ Status writeSafetensors(const std::string &path, const std::vector<SafetensorsEn
   std::FILE *file = std::fopen(path.c_str(), "wb");
   if (!file)
     return Status::error("cannot write '" + path + "': " + std::strerror(errno));
+  // The first cause counts: what follows from it, or what closing says, would mislead.
+  int cause = 0;
+  auto write = [&](const void *data, size_t bytes) {
+    if (cause == 0 && bytes > 0 && std::fwrite(data, bytes, 1, file) != 1)
+      cause = errno;
+  };
   uint64_t headerBytes = header.size();
-  bool isFine = std::fwrite(&headerBytes, 8, 1, file) == 1 && std::fwrite(header.data(), header.size(), 1, file) == 1;
+  write(&headerBytes, 8);
+  write(header.data(), header.size());
   Status status = Status::success();
   for (size_t i = 0; i < entries.size() && !status.failed(); ++i) {
     // Asked for even after a failed write: the other ranks are sending their parts.
     const char *data = nullptr;
     status = fill(i, data);
-    if (!status.failed() && isFine && sizes[i] > 0)
-      isFine = std::fwrite(data, size_t(sizes[i]), 1, file) == 1;
+    if (!status.failed())
+      write(data, size_t(sizes[i]));
   }
-  std::string cause = std::strerror(errno);
-  isFine = std::fflush(file) == 0 && fsync(fileno(file)) == 0 && isFine;
-  isFine = std::fclose(file) == 0 && isFine;
+  if (cause == 0 && (std::fflush(file) != 0 || fsync(fileno(file)) != 0))
+    cause = errno;
+  if (std::fclose(file) != 0 && cause == 0)
+    cause = errno;
   if (status.failed())
     return status;
-  return isFine ? Status::success() : Status::error("cannot write '" + path + "': " + cause);
+  return cause == 0 ? Status::success() : Status::error("cannot write '" + path + "': " + std::strerror(cause));
 }
 
 } // namespace para::runtime

@@ -23,10 +23,20 @@ Status Worker::openData(Dataset &data, Dataset &validation, int64_t &totalSteps)
     totalSteps = firstStep + std::max<int64_t>(flags.warmup, 0) + flags.repeat;
   else if (flags.steps >= 0)
     totalSteps = flags.steps;
+  else if (__builtin_mul_overflow(flags.epochs >= 0 ? flags.epochs : 1, data.samples(), &totalSteps))
+    return Status::error(format("--epochs %lld: so many times %lld samples cannot be counted", (long long)flags.epochs,
+                                (long long)data.samples()), 2);
   else
-    totalSteps = std::max<int64_t>(1, (flags.epochs >= 0 ? flags.epochs : 1) * data.samples() / batch);
+    totalSteps = std::max<int64_t>(1, totalSteps / batch);
   if (flags.epochs == 0)
     totalSteps = 0;
+  if (int64_t end; __builtin_mul_overflow(totalSteps, batch, &end))
+    return Status::error(format("%lld steps of %lld samples cannot be counted: give fewer --steps",
+                                (long long)totalSteps, (long long)batch), 2);
+  for (const Dataset *set : {&data, &validation})
+    for (const std::string &note : set->notes())
+      if (isFirst())
+        std::fprintf(stderr, "para: %s\n", note.c_str());
   return Status::success();
 }
 

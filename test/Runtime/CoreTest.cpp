@@ -186,7 +186,7 @@ TEST(Flags, RefusesWithTheReason) {
     return status.message();
   };
   EXPECT_TRUE(has(refuse({"--step", "3"}), "unknown flag --step; did you mean --steps?"));
-  EXPECT_TRUE(has(refuse({"--steps", "x"}), "--steps x: not a count"));
+  EXPECT_TRUE(has(refuse({"--steps", "x"}), "--steps x: a whole number from 0 to 1000000000000 is possible"));
   EXPECT_TRUE(has(refuse({"--steps"}), "--steps needs a value"));
   EXPECT_TRUE(has(refuse({"--ranks", "4"}), "compiled for 2 ranks (mesh data=2); compile with --ranks 4"));
   EXPECT_TRUE(has(refuse({"--batch", "8"}), "compiled for a batch of 4; compile with --dim batch=8"));
@@ -195,6 +195,51 @@ TEST(Flags, RefusesWithTheReason) {
   EXPECT_TRUE(has(refuse({"--init=normal"}), "--init=normal: one of"));
   EXPECT_TRUE(has(refuse({"--save-every", "3"}), "--save-every needs --save"));
   EXPECT_TRUE(has(refuse({"data.npz"}), "unexpected argument 'data.npz'"));
+  // A near miss only is a suggestion.
+  EXPECT_FALSE(has(refuse({"--foo"}), "did you mean"));
+  EXPECT_FALSE(has(refuse({"--xy"}), "did you mean"));
+}
+
+TEST(Flags, RefusesAbsurdNumbers) {
+  auto refuse = [](std::vector<std::string> words) {
+    Flags flags;
+    Status status = parse(words, flags);
+    EXPECT_EQ(status.exitCode(), 2) << words[0] << " " << words.back();
+    return status.message();
+  };
+  for (const char *flag : {"--threads", "--ranks", "--batch", "--steps", "--epochs", "--repeat", "--warmup", "--save-every", "--validate-every"})
+    for (const char *value : {"-1", "1.5", "nan", "1e3", "99999999999999999999", "9223372036854775807", "", " 1", "0x10"})
+      EXPECT_TRUE(has(refuse({flag, value}), std::string(flag) + " " + value + ": a whole number from ")) << value;
+  for (const char *flag : {"--threads", "--ranks", "--batch", "--repeat", "--save-every", "--validate-every"})
+    EXPECT_TRUE(has(refuse({flag, "0"}), "a whole number from 1 to "));
+  EXPECT_TRUE(has(refuse({"--threads", "999999"}), "--threads 999999: a whole number from 1 to "));
+  for (const char *flag : {"--seed", "--shuffle"})
+    for (const char *value : {"x", "1.5", "nan", "99999999999999999999"})
+      EXPECT_TRUE(has(refuse({flag, value}), "a whole number of 64 bits"));
+  for (const char *flag : {"--lr", "--beta1", "--weight_decay", "--weight-decay"})
+    for (const char *value : {"nan", "inf", "-inf", "x", "", "1e999"})
+      EXPECT_TRUE(has(refuse({flag, value}), "not a number"));
+  EXPECT_TRUE(has(refuse({"--lr", "-1"}), "--lr -1: a number from 0 on"));
+  EXPECT_TRUE(has(refuse({"--lr", "1e300"}), "--lr 1e300: a number from 0 on that 32 bits can hold"));
+  EXPECT_TRUE(has(refuse({"--beta1", "1"}), "--beta1 1: from 0 on and less than 1"));
+  for (const char *value : {"normal:-1", "normal:nan", "normal:1e30", "normal:x"})
+    EXPECT_TRUE(has(refuse({std::string("--init=") + value}), "a deviation from 0 to 1e+06 is possible"));
+}
+
+// Numbers that the runtime computes are nobody's to set.
+TEST(Flags, HidesDerivedNumbers) {
+  Manifest manifest = meshManifest({});
+  manifest.mode = "train";
+  manifest.hyper = {{"lr", 1e-3}, {"beta1", 0.9}, {"bias_correction1", 0}};
+  std::string help = helpText(manifest, "model");
+  EXPECT_TRUE(has(help, "--beta1"));
+  EXPECT_FALSE(has(help, "bias_correction"));
+  std::string words[] = {"model", "--bias_correction1", "0.5"};
+  char *argv[] = {words[0].data(), words[1].data(), words[2].data()};
+  Flags flags;
+  Status status = parseFlags(3, argv, manifest, flags);
+  EXPECT_EQ(status.exitCode(), 2);
+  EXPECT_TRUE(has(status.message(), "--bias_correction1: this number follows from the betas"));
 }
 
 TEST(Init, DependsOnGlobalIndicesOnly) {
@@ -283,14 +328,63 @@ TEST(Data, NamesTheInputAndWhatWasExpected) {
     return data.open(folder / "x.npz", manifest, exact).message();
   };
   EXPECT_EQ(complaint(makeArray<float>(PARA_F32, {5, 3}, std::vector<float>(15)), false), "");
-  EXPECT_TRUE(has(complaint(makeArray<double>(PARA_F64, {5, 3}, std::vector<double>(15)), false),
-                  "input 'x' is f64[5, 3], expected f32[samples, 3]"));
+  EXPECT_TRUE(has(complaint(makeArray<int64_t>(PARA_I64, {5, 3}, std::vector<int64_t>(15)), false),
+                  "input 'x' is i64[5, 3], expected f32[samples, 3]: the types differ"));
   EXPECT_TRUE(has(complaint(makeArray<float>(PARA_F32, {5, 2}, std::vector<float>(10)), false), "expected f32[samples, 3]"));
   EXPECT_TRUE(has(complaint(makeArray<float>(PARA_F32, {5, 3}, std::vector<float>(15)), true),
                   "expected f32[4, 3]; for this batch compile with --dim batch=5"));
   manifest.inputs[0].name = "image";
   EXPECT_TRUE(has(complaint(makeArray<float>(PARA_F32, {5, 3}, std::vector<float>(15)), false),
                   "lacks the input 'image' (f32[samples, 3]); it has: x"));
+}
+
+// Floats become floats and integers integers, where every value fits; what loses digits is told.
+TEST(Data, ConvertsWhatFits) {
+  TemporaryFolder folder;
+  auto open = [&](const Array &array, DType to, Dataset &data) {
+    Manifest manifest = meshManifest({});
+    manifest.batch = 2;
+    manifest.inputs = {{"x", to, {2}, false}};
+    EXPECT_OK(writeNpz(folder / "x.npz", {{"x", array}}));
+    return data.open(folder / "x.npz", manifest, false).message();
+  };
+  auto read = [&](Dataset &data, DType to, void *local) {
+    Manifest manifest = meshManifest({});
+    Tensor tensor = cutTensor(manifest, {2}, {{}});
+    tensor.name = "x";
+    tensor.dtype = to;
+    data.fill(tensor, shardBox(manifest, tensor, {}, 0), 0, local);
+  };
+  Dataset data;
+  EXPECT_EQ(open(makeArray<double>(PARA_F64, {2}, {0.1, -2.5}), PARA_F32, data), "");
+  ASSERT_EQ(data.notes().size(), 1u);
+  EXPECT_TRUE(has(data.notes()[0], "input 'x' is f64[2] and is rounded to f32"));
+  float floats[2];
+  read(data, PARA_F32, floats);
+  EXPECT_EQ(floats[0], 0.1f);
+  EXPECT_EQ(floats[1], -2.5f);
+  EXPECT_EQ(open(makeArray<float>(PARA_F32, {2}, {0.1f, 3}), PARA_F64, data), "");
+  EXPECT_TRUE(data.notes().empty());
+  double doubles[2];
+  read(data, PARA_F64, doubles);
+  EXPECT_EQ(doubles[0], double(0.1f));
+  EXPECT_EQ(open(makeArray<Float16>(PARA_F16, {2}, {Float16(0.5f), Float16(3.f)}), PARA_F32, data), "");
+  EXPECT_TRUE(data.notes().empty());
+  EXPECT_EQ(open(makeArray<int64_t>(PARA_I64, {2}, {-2147483648, 2147483647}), PARA_I32, data), "");
+  EXPECT_TRUE(data.notes().empty());
+  int32_t ints[2];
+  read(data, PARA_I32, ints);
+  EXPECT_EQ(ints[0], INT32_MIN);
+  EXPECT_EQ(ints[1], INT32_MAX);
+  EXPECT_EQ(open(makeArray<int32_t>(PARA_I32, {2}, {0, 1}), PARA_BOOL, data), "");
+  // What does not fit is named with its place.
+  EXPECT_TRUE(has(open(makeArray<int64_t>(PARA_I64, {2}, {0, 2147483648}), PARA_I32, data),
+                  "input 'x' is i64[2], expected i32[samples]: its element 1 is 2147483648, which i32 does not hold"));
+  EXPECT_TRUE(has(open(makeArray<int32_t>(PARA_I32, {2}, {0, 2}), PARA_BOOL, data), "its element 1 is 2, which bool does not hold"));
+  EXPECT_TRUE(has(open(makeArray<double>(PARA_F64, {2}, {1e300, 0}), PARA_F32, data), "its element 0 is 1e+300, which f32 does not hold"));
+  EXPECT_EQ(open(makeArray<double>(PARA_F64, {2}, {INFINITY, 0}), PARA_F32, data), "") << "an infinity is one in every float type";
+  EXPECT_TRUE(has(open(makeArray<float>(PARA_F32, {2}, {1, 2}), PARA_I64, data), "expected i64[samples]: the types differ"));
+  EXPECT_TRUE(has(open(makeArray<int64_t>(PARA_I64, {2}, {1, 2}), PARA_F32, data), "expected f32[samples]: the types differ"));
 }
 
 TEST(Text, NumbersReadBack) {

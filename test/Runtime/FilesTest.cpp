@@ -189,3 +189,27 @@ TEST(Files, NamesWhatIsMissing) {
   ArrayMap arrays;
   EXPECT_TRUE(has(readArrays("/nowhere/x.npz", {"x"}, arrays).message(), "cannot open '/nowhere/x.npz': No such file"));
 }
+
+// A file is there whole or as it was; devices and links are what they are.
+TEST(Files, AreWrittenWholeOrNotAtAll) {
+  TemporaryFolder folder;
+  std::string text = "after";
+  std::vector<std::pair<const void *, size_t>> parts = {{text.data(), text.size()}};
+  ASSERT_OK(writeFile(folder / "new", parts));
+  EXPECT_EQ(readText(folder / "new"), "after");
+  writeText(folder / "old", "before");
+  ASSERT_EQ(symlink((folder / "old").c_str(), (folder / "link").c_str()), 0);
+  ASSERT_OK(writeFile(folder / "link", parts));
+  EXPECT_EQ(readText(folder / "old"), "after");
+  char target[4096];
+  EXPECT_GT(readlink((folder / "link").c_str(), target, sizeof(target)), 0) << "the link stays one";
+  ASSERT_OK(writeFile("/dev/null", parts));
+  EXPECT_EQ(writeFile("/dev/full", parts).message(), "cannot write '/dev/full': No space left on device");
+  EXPECT_EQ(writeFile(folder.path, parts).message(), "cannot write '" + folder.path + "': Is a directory");
+  EXPECT_TRUE(has(writeFile(folder / "none/x", parts).message(), "/none/x': No such file or directory"));
+  EXPECT_EQ(runCommand("ls " + folder.path).out, "link\nnew\nold\n");
+}
+
+TEST(Safetensors, ToldTheCauseOfAFullDisk) {
+  EXPECT_EQ(writeSample("/dev/full", sampleArrays()).message(), "cannot write '/dev/full': No space left on device");
+}

@@ -190,6 +190,25 @@ TEST_F(Train, LoadTakesTheNewestCompleteCheckpoint) {
   EXPECT_EQ(outcome.err.find("para: "), outcome.err.rfind("para: ")) << "one rank speaks";
 }
 
+// A disk that has room for one checkpoint: the second one is refused by name and cause, and the first is what it was.
+TEST_F(Train, AFullDiskKeepsTheOlderCheckpoint) {
+  std::string disk = folder / "disk", mount = "mkdir -p " + disk + " && unshare -rm sh -c 'mount -t tmpfs -o size=16k none " + disk + " && ";
+  if (runCommand(mount + "true'").status != 0)
+    GTEST_SKIP() << "no file system can be mounted here";
+  for (const Plan &plan : {plans[0], plans[7]}) {
+    Outcome outcome = runCommand(mount + plan.environment() + program("regression") + " --data " + (folder / "train.npz") +
+                                 " --steps 6 --save-every 3 --save " + disk + "/c; echo status $?; ls -A " + disk + "/c; cp -r " + disk +
+                                 "/c " + (folder / "kept") + "'");
+    EXPECT_TRUE(has(outcome.err, "para: no checkpoint of step 6 was saved: cannot write '" + disk + "/c/.step-000006.partial/"));
+    EXPECT_TRUE(has(outcome.err, "': No space left on device; what '" + disk + "/c' held before is as it was"));
+    EXPECT_EQ(outcome.out, "status 1\nstep-000003\n");
+    Outcome loaded = train(plan, "--steps 4 --metrics " + (folder / "log") + " --load " + (folder / "kept"));
+    EXPECT_EQ(loaded.status, 0) << loaded.err;
+    EXPECT_EQ(metrics(folder / "log")[0]["step"], 3);
+    ASSERT_EQ(runCommand("rm -r " + (folder / "kept") + " " + (folder / "log")).status, 0);
+  }
+}
+
 TEST_F(Train, ValidatesWithoutTouchingTheRun) {
   ASSERT_EQ(train(plans[0], "--steps 6 --metrics " + (folder / "plain")).status, 0);
   std::vector<Json> plain = metrics(folder / "plain");
