@@ -85,7 +85,9 @@ private:
       while (!work.empty()) {
         Value value = work.pop_back_val();
         Operation *op = value.getDefiningOp();
-        if (!op || !seen.insert(value).second || typeOf(value).getRank() == 0)
+        // By scalars (the norm) all parameters are tied to each other; those of a scalar parameter are its own, or whole as it is.
+        bool ties = typeOf(value).getRank() == 0 && typeOf(result.value).getRank() > 0;
+        if (!op || !seen.insert(value).second || ties)
           continue;
         if (getPhase(op) == Phase::Update) {
           llvm::append_range(work, op->getOperands());
