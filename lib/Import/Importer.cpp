@@ -9,6 +9,9 @@ using namespace mlir;
 
 namespace para {
 
+/// Each call is imported by a call of ours, which takes some of the stack.
+constexpr size_t mostNested = 500;
+
 static int64_t getVersion(const llvm::StringMap<int64_t> &opsets, StringRef domain) {
   auto it = opsets.find(normalizeDomain(domain));
   if (it != opsets.end())
@@ -48,7 +51,7 @@ void forEachRead(const onnx::NodeProto &node, llvm::function_ref<void(StringRef)
     for (const onnx::ValueInfoProto &output : graph.output())
       visit(output.name());
   };
-  if (depth < 32)
+  if (depth < 64) // more than the decoder lets through
     for (const onnx::AttributeProto &attribute : node.attribute()) {
       if (attribute.has_g())
         visitGraph(attribute.g());
@@ -207,16 +210,15 @@ static llvm::StringMap<int64_t> getOpsets(const onnx::FunctionProto &function) {
   return result;
 }
 
-void OnnxImporter::collectUnsupported(const NodeList &nodes, const std::vector<bool> &live, const llvm::StringMap<int64_t> &opsets, int depth) {
+void OnnxImporter::collectUnsupported(const NodeList &nodes, const std::vector<bool> &live, const llvm::StringMap<int64_t> &opsets,
+                                      SmallVectorImpl<const onnx::FunctionProto *> &called) {
   for (int i = 0; i < nodes.size(); ++i) {
     if (!live[i])
       continue;
     const onnx::NodeProto &node = nodes[i];
     int64_t version = getVersion(opsets, node.domain());
     if (const onnx::FunctionProto *callee = findFunction(node)) {
-      std::string key = callee->domain() + "::" + callee->name() + "::" + callee->overload();
-      if (depth < 64 && checkedFunctions.insert(key).second)
-        collectUnsupported(callee->node(), findLiveNodes(*callee), getOpsets(*callee), depth + 1);
+      called.push_back(callee);
       continue;
     }
     if (registry.lookup(node.domain(), node.op_type(), version))
@@ -235,7 +237,12 @@ void OnnxImporter::collectUnsupported(const NodeList &nodes, const std::vector<b
 }
 
 bool OnnxImporter::checkSupported() {
-  collectUnsupported(graph.node(), live, opsets, 0);
+  SmallVector<const onnx::FunctionProto *> called;
+  llvm::DenseSet<const onnx::FunctionProto *> checked;
+  collectUnsupported(graph.node(), live, opsets, called);
+  while (!called.empty())
+    if (const onnx::FunctionProto *function = called.pop_back_val(); checked.insert(function).second)
+      collectUnsupported(function->node(), findLiveNodes(*function), getOpsets(*function), called);
   for (auto [i, entry] : llvm::enumerate(unsupported)) {
     InFlightDiagnostic diagnostic = emitError(locate(entry.second)) << "unsupported operator " << entry.first;
     if (unsupportedCount[2 * i])
@@ -274,7 +281,13 @@ void OnnxImporter::importNode(const onnx::NodeProto &node, OnnxScope &scope) {
   if (stopped)
     return;
   if (++nodesImported > mostNodes || made.count > mostOps || budget.isSpent()) {
-    emitError(locate(node, scope)) << (budget.isSpent() ? "the model computes too much while compiling" : "the model is too large after inlining");
+    InFlightDiagnostic error = emitError(locate(node, scope));
+    if (budget.isSpent())
+      error << "the model computes too much while compiling; let the exporter fold its constants";
+    else if (nodesImported > mostNodes)
+      error << "the model has more than " << mostNodes << " nodes once the calls of its functions are expanded, which is the most that is taken";
+    else
+      error << "the model becomes more than " << mostOps << " operations, since nodes are unrolled; shorter sequences (--dim) make fewer";
     ++failures;
     stopped = true;
     return;
@@ -338,8 +351,14 @@ void OnnxImporter::importCall(const onnx::FunctionProto &callee, const onnx::Nod
     for (int i = 0; i < node.output_size(); ++i)
       setResult(node, i, {}, scope);
   };
-  if (scope.depth >= 32)
-    return fail("calls of '" + callee.name() + "' are nested too deeply; functions must not be recursive");
+  if (auto first = llvm::find(activeCalls, &callee); first != activeCalls.end()) {
+    std::string cycle;
+    for (const onnx::FunctionProto *function : llvm::make_range(first, activeCalls.end()))
+      cycle += function->name() + " -> ";
+    return fail("'" + callee.name() + "' calls itself (" + cycle + callee.name() + "); ONNX functions must not be recursive");
+  }
+  if (activeCalls.size() >= mostNested)
+    return fail("calls are nested more than " + Twine(mostNested) + " deep, which is the most that is taken; let the exporter inline its functions");
   if (static_cast<int>(operands.size()) > callee.input_size() || node.output_size() > callee.output_size())
     return fail("'" + callee.name() + "' is called with too many operands or results");
 
@@ -366,7 +385,9 @@ void OnnxImporter::importCall(const onnx::FunctionProto &callee, const onnx::Nod
   int before = failures;
   for (const std::string &output : callee.output())
     body.reads.insert(output);
+  activeCalls.push_back(&callee);
   importNodes(callee.node(), findLiveNodes(callee), body);
+  activeCalls.pop_back();
   for (int i = 0; i < node.output_size(); ++i) {
     auto it = body.values.find(callee.output(i));
     if (it == body.values.end() && failures == before)
@@ -376,8 +397,8 @@ void OnnxImporter::importCall(const onnx::FunctionProto &callee, const onnx::Nod
 }
 
 void OnnxImporter::importSubgraph(OnnxOp &op, const onnx::GraphProto &subgraph) {
-  if (op.scope.depth >= 32) {
-    op.error() << "subgraphs are nested too deeply";
+  if (op.scope.depth >= int(mostNested)) {
+    op.error() << "subgraphs and calls are nested more than " << mostNested << " deep, which is the most that is taken";
     return;
   }
   OnnxScope body;

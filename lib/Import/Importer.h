@@ -67,7 +67,8 @@ private:
 
   // Nodes.
   bool checkSupported();
-  void collectUnsupported(const NodeList &nodes, const std::vector<bool> &live, const llvm::StringMap<int64_t> &opsets, int depth);
+  void collectUnsupported(const NodeList &nodes, const std::vector<bool> &live, const llvm::StringMap<int64_t> &opsets,
+                          llvm::SmallVectorImpl<const onnx::FunctionProto *> &called);
   void importNodes(const NodeList &nodes, const std::vector<bool> &live, OnnxScope &scope);
   void importNode(const onnx::NodeProto &node, OnnxScope &scope);
   void importCall(const onnx::FunctionProto &function, const onnx::NodeProto &node, std::vector<ImportValue> operands, OnnxScope &scope);
@@ -115,7 +116,8 @@ private:
   std::vector<std::pair<std::string, std::string>> unsupported; // what, first node
   llvm::StringMap<unsigned> unsupportedIndex;
   std::vector<int64_t> unsupportedCount;
-  llvm::StringSet<> checkedFunctions;
+  /// Functions whose bodies are being imported, outermost first.
+  std::vector<const onnx::FunctionProto *> activeCalls;
 
   /// Shapes of the operands and results of Reshape and Expand by result; here, and with the file's own batch.
   llvm::StringMap<std::pair<llvm::SmallVector<int64_t>, llvm::SmallVector<int64_t>>> shapes, originalShapes;

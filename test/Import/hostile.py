@@ -46,6 +46,15 @@ def main():
         calls = [node(f"F{i - 1}", ["a"], ["c"], domain="local"), node(f"F{i - 1}", ["c"], ["b"], domain="local")]
         functions.append(helper.make_function("local", f"F{i}", ["a"], ["b"], calls, [helper.make_opsetid("local", 1)]))
     write(folder, "doubling-calls", [node("F30", ["x"], ["y"], domain="local")], functions=functions)
+    # A function that calls the next, and so on: as deep as code is written, deeper than anybody writes it, and in a circle.
+    def chain_of_calls(count, last):
+        bodies = [helper.make_function("local", f"F{i}", ["a"], ["b"], [node(f"F{i + 1}", ["a"], ["b"], domain="local")],
+                                       [helper.make_opsetid("local", 1)]) for i in range(count)]
+        return bodies + [helper.make_function("local", f"F{count}", ["a"], ["b"], [last], [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)])]
+    call = [node("F0", ["x"], ["y"], domain="local")]
+    write(folder, "nested-calls", call, functions=chain_of_calls(400, node("Relu", ["a"], ["b"])))
+    write(folder, "deep-calls", call, functions=chain_of_calls(20000, node("Relu", ["a"], ["b"])))
+    write(folder, "mutual-recursion", call, functions=chain_of_calls(2, node("F1", ["a"], ["b"], domain="local")))
     # Large tables computed from each other.
     chain = [node("Range", ["a", "b", "c"], ["r0"])]
     for i in range(2000):
