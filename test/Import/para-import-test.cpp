@@ -18,7 +18,7 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 using namespace mlir;
@@ -74,9 +74,9 @@ static int runFuzz(const para::ImportOptions &options) {
     MLIRContext context(MLIRContext::Threading::DISABLED);
     unsigned errors = 0;
     context.getDiagEngine().registerHandler([&](Diagnostic &d) { errors += d.getSeverity() == DiagnosticSeverity::Error; });
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock(); // of the processor: what else the machine does does not count
     bool ok = succeeded(para::importOnnx(path, options, &context));
-    longest = std::max(longest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    longest = std::max(longest, double(std::clock() - start) / CLOCKS_PER_SEC);
     ++(ok ? good : bad);
     if (ok == (errors > 0)) {
       ++silent;
@@ -86,7 +86,7 @@ static int runFuzz(const para::ImportOptions &options) {
   llvm::sys::fs::remove(path);
   llvm::outs() << fuzz << " mutations: " << good << " imported, " << bad << " refused, " << silent << " inconsistent\n";
   if (longest > 10.0)
-    llvm::errs() << "the slowest took " << longest << " s\n";
+    llvm::errs() << "the slowest took " << longest << " s of the processor\n";
   return silent || longest > 10.0;
 }
 

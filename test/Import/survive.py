@@ -1,9 +1,21 @@
-"""survive.py PARA_IMPORT_TEST FOLDER: imports each file of a folder within 10 seconds and one gigabyte."""
+"""survive.py PARA_IMPORT_TEST FOLDER: imports each file of a folder within 10 seconds of the processor and one gigabyte.
+
+The time is the importer's own: what else the machine does meanwhile does not count. An importer that waits for something would not use any,
+and is ended after ten minutes.
+"""
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+
+SECONDS, BYTES = 10, 1 << 30
+
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
 
 def main():
@@ -11,11 +23,13 @@ def main():
     files = sorted(os.listdir(folder))
     survived = 0
     for name in files:
-        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
         try:
-            done = subprocess.run([tool, os.path.join(folder, name), "--quiet"], capture_output=True, timeout=10, preexec_fn=limit)
+            done = subprocess.run([tool, os.path.join(folder, name), "--quiet"], capture_output=True, timeout=600, preexec_fn=limit)
         except subprocess.TimeoutExpired:
-            print(f"{name}: took too long")
+            print(f"{name}: waited for ten minutes")
+            continue
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            print(f"{name}: took more than {SECONDS} seconds of the processor")
             continue
         said = b"error:" in done.stderr
         good = (done.returncode == 0 and not said) or (done.returncode == 1 and said)
