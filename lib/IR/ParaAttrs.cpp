@@ -3,6 +3,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace para;
@@ -17,6 +18,12 @@ void ParaDialect::registerAttributes() {
 #define GET_ATTRDEF_LIST
 #include "para/IR/ParaAttrs.cpp.inc"
       >();
+}
+
+bool para::isElementType(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer ? integer.isSignless() && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth())
+                 : isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type);
 }
 
 int64_t MeshAttr::getSize(StringRef axis) const {
@@ -39,6 +46,63 @@ ShardingAttr ShardingAttr::getReplicated(MLIRContext *ctx, int64_t rank) {
   SmallVector<Attribute> dims(rank, empty);
   SmallVector<int64_t> units(rank, 1);
   return get(ctx, ArrayAttr::get(ctx, dims), DenseI64ArrayAttr::get(ctx, units), DenseI64ArrayAttr::get(ctx, units), empty, ReductionKind::Sum);
+}
+
+using Emitter = function_ref<InFlightDiagnostic()>;
+
+/// Adds the names of `axes`; fails where one is no name, empty, or there already.
+static LogicalResult addAxes(Emitter emitError, StringRef what, Attribute axes, llvm::SmallDenseSet<Attribute> &seen) {
+  auto list = dyn_cast<ArrayAttr>(axes);
+  if (!list)
+    return emitError() << what << " has " << axes << " where a list of axis names is expected";
+  for (Attribute axis : list) {
+    auto name = dyn_cast<StringAttr>(axis);
+    if (!name || name.getValue().empty())
+      return emitError() << what << " has " << axis << " where the name of an axis is expected";
+    if (!seen.insert(axis).second)
+      return emitError() << what << " has the axis " << axis << " twice";
+  }
+  return success();
+}
+
+LogicalResult MeshAttr::verify(Emitter emitError, ArrayAttr axes, DenseI64ArrayAttr sizes) {
+  llvm::SmallDenseSet<Attribute> seen;
+  if (failed(addAxes(emitError, "a mesh", axes, seen)))
+    return failure();
+  if (axes.size() != size_t(sizes.size()))
+    return emitError() << "a mesh has " << axes.size() << " axes and " << sizes.size() << " sizes";
+  int64_t ranks = 1;
+  for (auto [axis, size] : llvm::zip(axes, sizes.asArrayRef())) {
+    if (size < 1) // C1
+      return emitError() << "the mesh axis " << axis << " has the size " << size << ", and must have 1 or more";
+    if (llvm::MulOverflow(ranks, size, ranks)) // C2
+      return emitError() << "a mesh is larger than 2^63";
+  }
+  return success();
+}
+
+LogicalResult ShardingAttr::verify(Emitter emitError, ArrayAttr dims, DenseI64ArrayAttr units, DenseI64ArrayAttr blocks, ArrayAttr partial, ReductionKind) {
+  llvm::SmallDenseSet<Attribute> seen;
+  for (Attribute dim : dims)
+    if (failed(addAxes(emitError, "a sharding", dim, seen)))
+      return failure();
+  if (failed(addAxes(emitError, "a sharding", partial, seen)))
+    return failure();
+  for (ArrayRef<int64_t> numbers : {units.asArrayRef(), blocks.asArrayRef()})
+    if (numbers.size() != dims.size() || llvm::any_of(numbers, [](int64_t number) { return number < 1; })) // C1
+      return emitError() << "a sharding has a unit and a number of blocks for each dimension, of 1 or more";
+  return success();
+}
+
+LogicalResult SourceAttr::verify(Emitter emitError, StringAttr, int64_t offset, int64_t bytes, Type elementType) {
+  int64_t end;
+  if (offset < 0 || bytes < 0 || llvm::AddOverflow(offset, bytes, end))
+    return emitError() << "a source of " << bytes << " bytes cannot be at byte " << offset;
+  if (!isElementType(elementType))
+    return emitError() << "a source cannot have elements of type " << elementType;
+  if (int64_t size = (elementType.getIntOrFloatBitWidth() + 7) / 8; bytes % size)
+    return emitError() << "a source of " << bytes << " bytes has no whole number of " << elementType << " elements";
+  return success();
 }
 
 static SmallVector<StringRef> namesOf(ArrayAttr axes) {
@@ -74,10 +138,6 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> units, blocks;
   ReductionKind reduction = ReductionKind::Sum;
   SMLoc loc = parser.getCurrentLocation();
-  auto isNames = [](Attribute list) {
-    auto array = dyn_cast<ArrayAttr>(list);
-    return array && llvm::all_of(array, llvm::IsaPred<StringAttr>);
-  };
   if (parser.parseLess() || parser.parseAttribute(dims))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
@@ -103,15 +163,8 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
     units.assign(dims.size(), 1);
   if (blocks.empty())
     blocks.assign(dims.size(), 1);
-  auto positive = [&](ArrayRef<int64_t> numbers) {
-    return numbers.size() == dims.size() && llvm::all_of(numbers, [](int64_t number) { return number > 0; });
-  };
-  if (!llvm::all_of(dims, isNames) || !isNames(partial) || !positive(units) || !positive(blocks)) {
-    parser.emitError(loc, "a sharding is a list of axis names and a positive unit for each dimension, and a list of partial axes");
-    return {};
-  }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), dims, DenseI64ArrayAttr::get(parser.getContext(), units),
-             DenseI64ArrayAttr::get(parser.getContext(), blocks), partial, reduction);
+  return parser.getChecked<ShardingAttr>(loc, parser.getContext(), dims, DenseI64ArrayAttr::get(parser.getContext(), units),
+                                         DenseI64ArrayAttr::get(parser.getContext(), blocks), partial, reduction);
 }

@@ -9,6 +9,13 @@ FailureOr<func::FuncOp> para::getMain(ModuleOp module) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main || main.isExternal() || !main.getBody().hasOneBlock())
     return module.emitError("has no function @main of one block");
+  auto isTensor = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && isElementType(tensor.getElementType());
+  };
+  for (Type type : llvm::concat<const Type>(main.getArgumentTypes(), main.getResultTypes()))
+    if (!isTensor(type))
+      return main.emitError() << "takes or makes a value of type " << type << ", which is no tensor of static shape and known element type";
   return main;
 }
 

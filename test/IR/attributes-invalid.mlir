@@ -7,18 +7,148 @@ module attributes {test.a = #para.sharding<[[]], partial = ["data"] product>} {
 
 // -----
 
-// expected-error @+1 {{a sharding is a list of axis names and a positive unit for each dimension, and a list of partial axes}}
+// expected-error @+1 {{a sharding has a unit and a number of blocks for each dimension, of 1 or more}}
 module attributes {test.a = #para.sharding<[["data"], []], units = [0, 1]>} {
 }
 
 // -----
 
-// expected-error @+1 {{a sharding is a list of axis names and a positive unit for each dimension, and a list of partial axes}}
+// expected-error @+1 {{a sharding has a unit and a number of blocks for each dimension, of 1 or more}}
 module attributes {test.a = #para.sharding<[["data"]], blocks = [1, 1]>} {
 }
 
 // -----
 
-// expected-error @+1 {{a sharding is a list of axis names and a positive unit for each dimension, and a list of partial axes}}
+// expected-error @+1 {{a sharding has 3 : i64 where the name of an axis is expected}}
 module attributes {test.a = #para.sharding<[[3]]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a sharding has the axis "data" twice}}
+module attributes {test.a = #para.sharding<[["data"], ["tensor", "data"]]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a sharding has the axis "data" twice}}
+module attributes {test.a = #para.sharding<[["data"]], partial = ["data"] sum>} {
+}
+
+// -----
+
+// expected-error @+1 {{a sharding has "" where the name of an axis is expected}}
+module attributes {test.a = #para.sharding<[[""]]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a sharding has "data" where a list of axis names is expected}}
+module attributes {test.a = #para.sharding<["data"]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a sharding has a unit and a number of blocks for each dimension, of 1 or more}}
+module attributes {test.a = #para.sharding<[["data"]], units = [-4]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a mesh has the axis "data" twice}}
+module attributes {test.a = #para.mesh<["data", "data"], [2, 2]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a mesh has "" where the name of an axis is expected}}
+module attributes {test.a = #para.mesh<["data", ""], [2, 2]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a mesh has 7 : i64 where the name of an axis is expected}}
+module attributes {test.a = #para.mesh<[7], [2]>} {
+}
+
+// -----
+
+// expected-error @+1 {{the mesh axis "data" has the size 0, and must have 1 or more}}
+module attributes {test.a = #para.mesh<["data"], [0]>} {
+}
+
+// -----
+
+// expected-error @+1 {{the mesh axis "tensor" has the size -2, and must have 1 or more}}
+module attributes {test.a = #para.mesh<["data", "tensor"], [2, -2]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a mesh has 2 axes and 1 sizes}}
+module attributes {test.a = #para.mesh<["data", "tensor"], [2]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a mesh is larger than 2^63}}
+module attributes {test.a = #para.mesh<["data", "tensor"], [4611686018427387904, 2]>} {
+}
+
+// -----
+
+// expected-error @+1 {{a source of 8 bytes cannot be at byte -1}}
+module attributes {test.a = #para.source<"m.onnx", -1, 8, f32>} {
+}
+
+// -----
+
+// expected-error @+1 {{a source of 7 bytes has no whole number of 'f32' elements}}
+module attributes {test.a = #para.source<"m.onnx", 0, 7, f32>} {
+}
+
+// -----
+
+// expected-error @+1 {{a source cannot have elements of type 'index'}}
+module attributes {test.a = #para.source<"m.onnx", 0, 8, index>} {
+}
+
+// -----
+
+// Where an attribute of the dialect stands it has the type that passes take it for.
+// expected-error @+1 {{para.mesh is 3 : i64, where a mesh is expected}}
+module attributes {para.mesh = 3} {
+}
+
+// -----
+
+// expected-error @+1 {{para.batch is 0 : i64, where a count is expected}}
+func.func @main() attributes {para.batch = 0} { return }
+
+// -----
+
+// expected-error @+1 {{has the action ["forward", 0], which is no phase of a microbatch}}
+func.func @main() attributes {para.schedule = [["forward", 0]]} { return }
+
+// -----
+
+// expected-error @+1 {{argument 0: para.name is 1 : i64, where a text is expected}}
+func.func @main(%x: tensor<4xf32> {para.name = 1}) { return }
+
+// -----
+
+// expected-error @+1 {{argument 0: para.batch_dim is 1, the value has 1 dimensions}}
+func.func @main(%x: tensor<4xf32> {para.batch_dim = 1}) { return }
+
+// -----
+
+// expected-error @+1 {{argument 0: para.name is on a value of type 'tensor<?xf32>', which is no tensor of static shape and known element type}}
+func.func @main(%x: tensor<?xf32> {para.name = "x"}) { return }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{para.partial_operand is 1 : i64, the op has 1 operands}}
+  %0 = para.neg %x {para.partial_operand = 1} : tensor<4xf32>
+  return %0 : tensor<4xf32>
 }

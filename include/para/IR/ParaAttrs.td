@@ -32,9 +32,12 @@ def Para_MeshAttr : AttrDef<ParaDialect, "Mesh"> {
   let description = [{
     On the module as `para.mesh`, from the plan stage on. The axis `microbatch` is a coordinate in time: it takes part in
     shardings but not in the numbering of ranks. Example: `#para.mesh<["pipeline", "data"], [2, 4]>`.
+    C1. Axes have names, each of them once, and a size of 1 or more.
+    C2. The product of the sizes is a number.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$axes, "::mlir::DenseI64ArrayAttr":$sizes);
   let assemblyFormat = "`<` $axes `,` $sizes `>`";
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Size of an axis; 1 for an axis that the mesh does not have.
     int64_t getSize(::llvm::StringRef axis) const;
@@ -53,11 +56,14 @@ def Para_ShardingAttr : AttrDef<ParaDialect, "Sharding"> {
     cut between heads has unit `width`), and `blocks` says into how many equal blocks the dimension falls which are cut each by
     itself (a fused [3, heads, width] that is cut between heads has 3 blocks). The last pieces may be short; the local tensor has
     the padded size.
+    C1. Each dimension has a list of axes, a unit and a number of blocks, of 1 or more.
+    C2. An axis has a name and is there once, in a dimension or among the partial ones.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$units, "::mlir::DenseI64ArrayAttr":$blocks,
                         "::mlir::ArrayAttr":$partial,
                         DefaultValuedParameter<"::para::ReductionKind", "::para::ReductionKind::Sum">:$reduction);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static ShardingAttr getReplicated(::mlir::MLIRContext *ctx, int64_t rank);
     /// Axes which cut dimension `dim`, major first.
@@ -74,9 +80,12 @@ def Para_SourceAttr : AttrDef<ParaDialect, "Source"> {
   let description = [{
     On function arguments as `para.source`. `file` is relative to the model's folder; the elements start at `offset` and are
     little endian `type`s in row-major order. Example: `#para.source<"model.onnx", 1234, 4096, f32>`.
+    C1. `offset` and `bytes` are not negative, and their sum is a number.
+    C2. The type is one of the dialect's element types, of whose size `bytes` is a multiple.
   }];
   let parameters = (ins "::mlir::StringAttr":$file, "int64_t":$offset, "int64_t":$bytes, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $file `,` $offset `,` $bytes `,` $elementType `>`";
+  let genVerifyDecl = 1;
 }
 
 def Para_IndexRangeAttr : AttrDef<ParaDialect, "IndexRange"> {

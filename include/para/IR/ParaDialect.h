@@ -15,6 +15,11 @@
 
 #include "para/IR/ParaEnums.h.inc"
 
+namespace para {
+/// Whether tensors have elements of this type: f16, bf16, f32, f64, i1, i8, i16, i32, i64.
+bool isElementType(mlir::Type type);
+} // namespace para
+
 #define GET_ATTRDEF_CLASSES
 #include "para/IR/ParaAttrs.h.inc"
 

@@ -20,6 +20,10 @@ def ParaDialect : Dialect {
     void registerAttributes();
   }];
   let hasConstantMaterializer = 1;
+  // Attributes of ours on ops, arguments and results have their types, so that passes may take them as what they are.
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 class Para_Op<string mnemonic, list<Trait> traits = []>

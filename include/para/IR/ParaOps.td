@@ -10,10 +10,14 @@ include "para/Interfaces/IndexUse.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Para_Tensor : RankedTensorOf<[AnyFloat, AnySignlessInteger]>;
-def Para_FloatTensor : RankedTensorOf<[AnyFloat]>;
-def Para_IntTensor : RankedTensorOf<[AnySignlessInteger]>;
-def Para_BoolTensor : RankedTensorOf<[I1]>;
+// The element types of the runtime; `isElementType` says the same in C++.
+defvar floats = [F16, BF16, F32, F64];
+defvar ints = [I1, I8, I16, I32, I64];
+class Para_StaticTensor<list<Type> types> : RankedTensorOf<types, [HasStaticShapePred], "tensor of static shape">;
+def Para_Tensor : Para_StaticTensor<!listconcat(floats, ints)>;
+def Para_FloatTensor : Para_StaticTensor<floats>;
+def Para_IntTensor : Para_StaticTensor<ints>;
+def Para_BoolTensor : Para_StaticTensor<[I1]>;
 
 /// An op of the core set: structure and derivative are told by every one.
 class Para_CoreOp<string mnemonic, list<Trait> traits = []> : Para_Op<mnemonic, [

@@ -1,0 +1,121 @@
+//===- VerifyAttributes.cpp - What our attributes on ops and values are ----===//
+#include "para/IR/ParaDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+using Check = bool (*)(Attribute);
+
+bool isWhole(Attribute attr, int64_t least) {
+  auto number = dyn_cast<IntegerAttr>(attr);
+  return number && number.getType().isSignlessInteger(64) && number.getInt() >= least;
+}
+template <typename T> bool is(Attribute attr) { return isa<T>(attr); }
+bool isCount(Attribute attr) { return isWhole(attr, 1); }
+bool isIndex(Attribute attr) { return isWhole(attr, 0); }
+bool areNames(Attribute attr) {
+  auto list = dyn_cast<ArrayAttr>(attr);
+  return list && llvm::all_of(list, llvm::IsaPred<StringAttr>);
+}
+bool isNumber(Attribute attr) {
+  auto number = dyn_cast<FloatAttr>(attr);
+  return number && number.getType().isF64();
+}
+bool isTensorType(Attribute attr) {
+  auto type = dyn_cast<TypeAttr>(attr);
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  return tensor && tensor.hasStaticShape() && isElementType(tensor.getElementType());
+}
+
+struct Rule {
+  StringRef name;
+  Check holds;
+  StringRef expected;
+};
+
+// Names that are not here are free.
+const Rule kOpRules[] = {{"para.mesh", is<MeshAttr>, "a mesh"},
+                         {"para.microbatches", isCount, "a count"},
+                         {"para.batch", isCount, "a count"},
+                         {"para.stage", isIndex, "the index of a stage"},
+                         {"para.phase", is<PhaseAttr>, "a phase"},
+                         {"para.split", is<ShardingAttr>, "a sharding"},
+                         {"para.target", is<ShardingAttr>, "a sharding"},
+                         {"para.partial_operand", isIndex, "the index of an operand"},
+                         {"para.local", areNames, "a list of axis names"},
+                         {"para.origin", isIndex, "the index of an op"},
+                         {"para.schedule", is<ArrayAttr>, "a list of actions"},
+                         {"para.manifest", is<StringAttr>, "a text"},
+                         {"para.mode", is<StringAttr>, "a text"},
+                         {"para.model", is<StringAttr>, "a text"},
+                         {"para.optimizer", is<StringAttr>, "a text"}};
+const Rule kValueRules[] = {{"para.kind", is<StringAttr>, "a text"},
+                            {"para.name", is<StringAttr>, "a text"},
+                            {"para.updates", is<StringAttr>, "a text"},
+                            {"para.state_of", is<StringAttr>, "a text"},
+                            {"para.sharding", is<ShardingAttr>, "a sharding"},
+                            {"para.stage", isIndex, "the index of a stage"},
+                            {"para.source", is<SourceAttr>, "a source"},
+                            {"para.value", is<ElementsAttr>, "the elements of a tensor"},
+                            {"para.batch_dim", isIndex, "the index of a dimension"},
+                            {"para.default", isNumber, "a number of type f64"},
+                            {"para.initial", isNumber, "a number of type f64"},
+                            {"para.global", isTensorType, "the type of a tensor"}};
+
+LogicalResult check(ArrayRef<Rule> rules, Operation *op, const Twine &where, NamedAttribute attr) {
+  for (const Rule &rule : rules)
+    if (attr.getName() == rule.name && !rule.holds(attr.getValue()))
+      return op->emitError() << where << rule.name << " is " << attr.getValue() << ", where " << rule.expected << " is expected";
+  return success();
+}
+
+/// What an attribute of an argument or a result says about the value's type.
+LogicalResult checkValue(Operation *op, const Twine &where, Type type, NamedAttribute attr) {
+  if (failed(check(kValueRules, op, where, attr)))
+    return failure();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || !isElementType(tensor.getElementType()))
+    return op->emitError() << where << attr.getName().getValue() << " is on a value of type " << type << ", which is no tensor of static shape and known element type";
+  if (auto dim = dyn_cast<IntegerAttr>(attr.getValue()); dim && attr.getName() == "para.batch_dim" && dim.getInt() >= tensor.getRank())
+    return op->emitError() << where << "para.batch_dim is " << dim.getInt() << ", the value has " << tensor.getRank() << " dimensions";
+  if (auto value = dyn_cast<ElementsAttr>(attr.getValue()); value && value.getShapedType().getShape() != tensor.getShape())
+    return op->emitError() << where << attr.getName().getValue() << " is of type " << value.getShapedType() << ", the value of type " << tensor;
+  return success();
+}
+} // namespace
+
+LogicalResult ParaDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  if (failed(check(kOpRules, op, "", attr)))
+    return failure();
+  if (attr.getName() == "para.partial_operand" && cast<IntegerAttr>(attr.getValue()).getInt() >= op->getNumOperands())
+    return op->emitError() << "para.partial_operand is " << attr.getValue() << ", the op has " << op->getNumOperands() << " operands";
+  if (attr.getName() == "para.target") {
+    auto tensor = op->getNumResults() ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
+    if (!tensor || cast<ShardingAttr>(attr.getValue()).getRank() != tensor.getRank())
+      return op->emitError() << "para.target is " << attr.getValue() << ", which does not suit the result";
+  }
+  if (attr.getName() == "para.schedule")
+    for (Attribute entry : cast<ArrayAttr>(attr.getValue())) {
+      auto pair = dyn_cast<ArrayAttr>(entry);
+      if (!pair || pair.size() != 2 || !isa<PhaseAttr>(pair[0]) || !isIndex(pair[1]))
+        return op->emitError() << "has the action " << entry << ", which is no phase of a microbatch";
+    }
+  return success();
+}
+
+LogicalResult ParaDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index, NamedAttribute attr) {
+  if (isa<FunctionOpInterface>(op) && region == 0)
+    return checkValue(op, "argument " + Twine(index) + ": ", cast<FunctionOpInterface>(op).getArgumentTypes()[index], attr);
+  return success();
+}
+
+LogicalResult ParaDialect::verifyRegionResultAttribute(Operation *op, unsigned region, unsigned index, NamedAttribute attr) {
+  if (isa<FunctionOpInterface>(op) && region == 0)
+    return checkValue(op, "result " + Twine(index) + ": ", cast<FunctionOpInterface>(op).getResultTypes()[index], attr);
+  return success();
+}
