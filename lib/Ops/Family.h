@@ -2,6 +2,8 @@
 #ifndef PARA_OPS_FAMILY_H
 #define PARA_OPS_FAMILY_H
 
+#include "Verify.h"
+
 #include "para/IR/ParaDialect.h"
 #include "para/Interfaces/Collective.h"
 #include "para/Interfaces/Derivative.h"

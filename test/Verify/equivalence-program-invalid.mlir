@@ -38,7 +38,7 @@ module attributes {para.mesh = #para.mesh<["data"], [2]>} {
     return %0 : tensor<4x4xf32>
   }
   // expected-error-re @+1 {{has the sharding {{.*}}, which is none of a finished 'tensor<4x4xf32>'}}
-  func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []], partial = ["data"] sum>}) -> (tensor<2x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+  func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []], partial = ["tensor"] sum>}) -> (tensor<2x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
     %r = para.neg %x {para.origin = 0} : tensor<2x4xf32>
     return %r : tensor<2x4xf32>
   }

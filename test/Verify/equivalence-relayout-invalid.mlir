@@ -9,7 +9,7 @@ module attributes {para.mesh = #para.mesh<["data"], [2]>} {
   }
   func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<4x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[[], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
     %1 = para.neg %x {para.origin = 0} : tensor<2x4xf32>
-    // expected-error @+1 {{names a dimension that its operand does not have}}
+    // expected-error @+1 {{dimension 2 does not exist in 'tensor<2x4xf32>'}}
     %r = para.all_gather %1 2 "data" : tensor<2x4xf32> -> tensor<4x4xf32>
     return %r : tensor<4x4xf32>
   }
@@ -74,7 +74,7 @@ module attributes {para.mesh = #para.mesh<["data"], [2]>} {
   }
   func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[[]]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
     %1 = para.reduce sum %x [0] {para.origin = 0} : tensor<2x4xf32> -> tensor<4xf32>
-    // expected-error @+1 {{has another number of results than operands}}
+    // expected-error @+1 {{needs an input, and an output of its type for each}}
     %r = para.all_reduce sum %1, %1 ["data"] : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
     return %r : tensor<4xf32>
   }

@@ -7,7 +7,9 @@ include "para/Interfaces/Relayout.td"
 // reorder them: the members of a communicator must issue the same sequence.
 class Para_CollectiveOp<string mnemonic, list<string> overrides = []> : Para_Op<mnemonic, [
     MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<Para_Collective, overrides>,
-    DeclareOpInterfaceMethods<Para_Library>, DeclareOpInterfaceMethods<Para_Relayout>]>;
+    DeclareOpInterfaceMethods<Para_Library>, DeclareOpInterfaceMethods<Para_Relayout>]> {
+  let hasVerifier = 1;
+}
 
 def Para_AllReduceOp : Para_CollectiveOp<"all_reduce", ["getBucketKey", "buildBucket"]> {
   let summary = "Combines values of the ranks along `axes`; all of them get the result. Several values are one message";
@@ -56,6 +58,7 @@ def Para_ShardSliceOp : Para_Op<"shard_slice", [Pure, DeclareOpInterfaceMethods<
   let arguments = (ins Para_Tensor:$input, I64Attr:$dim, StrAttr:$axis, I64Attr:$unit);
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input $dim $axis $unit attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 def Para_MaskOp : Para_Op<"mask", [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<Para_Element>,
                                   DeclareOpInterfaceMethods<Para_Relayout>]> {
@@ -64,6 +67,7 @@ def Para_MaskOp : Para_Op<"mask", [Pure, SameOperandsAndResultType, DeclareOpInt
   let arguments = (ins Para_Tensor:$input, I64Attr:$dim, StrArrayAttr:$axes, I64Attr:$size, I64Attr:$unit, Para_ReductionKindAttr:$kind);
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$kind $input $dim $axes $size $unit attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 def Para_AccumulateOp : Para_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, SameOperandsAndResultType,
                                             DeclareOpInterfaceMethods<Para_Library>, DeclareOpInterfaceMethods<Para_Relayout>]> {

@@ -40,6 +40,36 @@ Structure rowwise(Operation *op, ArrayRef<int64_t> dims) {
 }
 } // namespace
 
+template <typename Op> static LogicalResult verifySoftmax(Op op) {
+  if (failed(verifyDim(op, op.getDim(), op.getInput().getType())))
+    return failure();
+  return verifyResult(op, 0, op.getInput().getType());
+}
+LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this); }
+LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this); }
+
+LogicalResult NormalizeOp::verify() {
+  auto type = getInput().getType();
+  if (failed(verifyDims(*this, getDims(), type)))
+    return failure();
+  if (!(getEpsilon().convertToDouble() >= 0) || !getEpsilon().isFinite()) // C1
+    return emitOpError("epsilon must be 0 or more");
+  SmallVector<int64_t> row(type.getShape());
+  for (int64_t dim : getDims())
+    row[dim] = 1;
+  auto rows = RankedTensorType::get(row, type.getElementType());
+  return success(succeeded(verifyResult(*this, 0, type)) && succeeded(verifyResult(*this, 1, rows)) && succeeded(verifyResult(*this, 2, rows)));
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  auto scores = getScores().getType();
+  if (scores.getRank() < 1 || scores.getShape().drop_back() != getLabels().getType().getShape()) // C1
+    return emitOpError("needs scores [rows..., classes] and labels [rows...]");
+  if (getLabels().getType().getElementType().isInteger(1))
+    return emitOpError("labels are indices of classes, which bools are not");
+  return verifyResult(*this, 0, RankedTensorType::get(scores.getShape().drop_back(), scores.getElementType()));
+}
+
 Structure SoftmaxOp::getStructure() { return rowwise(*this, {int64_t(getDim())}); }
 
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {

@@ -18,6 +18,8 @@ SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<in
 } // namespace
 
 LogicalResult DotOp::verify() {
+  if (failed(verifyOneElementType(*this, {getLhs().getType(), getRhs().getType(), getType()}))) // C2
+    return failure();
   auto lhs = getLhs().getType(), rhs = getRhs().getType();
   auto distinct = [](ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t rank) {
     llvm::SmallDenseSet<int64_t> seen;

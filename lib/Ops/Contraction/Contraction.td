@@ -7,6 +7,7 @@ def Para_DotOp : Para_CoreOp<"dot", [DeclareOpInterfaceMethods<Para_Element, ["g
   let description = [{
     Result dimensions: the batch dimensions in the order given, the free ones of lhs in order, those of rhs in order.
     C1. Batch and contracted dimensions have equal sizes on both sides.
+    C2. All have one element type.
   }];
   let arguments = (ins Para_FloatTensor:$lhs, Para_FloatTensor:$rhs, DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
                        DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);

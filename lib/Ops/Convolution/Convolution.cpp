@@ -1,5 +1,7 @@
 #include "Convolution/Convolution.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -13,21 +15,28 @@ struct Parts {
 };
 
 template <typename Op> LogicalResult verifyParts(Op op, Parts parts) {
+  if (failed(verifyOneElementType(op, {parts.input, parts.weight, parts.output})))
+    return failure();
   int64_t rank = parts.input.getRank(), spatial = rank - 2, groups = op.getGroups();
   if (rank < 3 || rank > 5 || parts.weight.getRank() != rank || parts.output.getRank() != rank)
     return op.emitOpError("needs 1 to 3 spatial dimensions");
   for (ArrayRef<int64_t> list : {op.getStrides(), op.getDilations(), op.getPadLow(), op.getPadHigh()})
     if (int64_t(list.size()) != spatial)
       return op.emitOpError("needs one stride, dilation and padding for each of ") << spatial << " spatial dimensions";
-  if (groups < 1 || parts.input.getDimSize(1) != groups * parts.weight.getDimSize(1) || parts.weight.getDimSize(0) % groups ||
+  for (auto [what, list] : {std::pair<StringRef, ArrayRef<int64_t>>{"a stride", op.getStrides()}, {"a dilation", op.getDilations()}, {"padding", op.getPadLow()}, {"padding", op.getPadHigh()}})
+    if (failed(verifySteps(op, what, list)))
+      return failure();
+  if (groups < 1 || groups > kMostSteps || parts.input.getDimSize(1) != groups * parts.weight.getDimSize(1) || parts.weight.getDimSize(0) % groups ||
       parts.output.getDimSize(1) != parts.weight.getDimSize(0) || parts.input.getDimSize(0) != parts.output.getDimSize(0))
     return op.emitOpError("channels, groups and batch do not fit together");
   for (int64_t dim = 0; dim < spatial; ++dim) {
     int64_t stride = op.getStrides()[dim], dilation = op.getDilations()[dim];
     if (stride < 1 || dilation < 1)
       return op.emitOpError("strides and dilations must be positive");
-    int64_t reach = dilation * (parts.weight.getDimSize(dim + 2) - 1) + 1;
-    int64_t out = (parts.input.getDimSize(dim + 2) + op.getPadLow()[dim] + op.getPadHigh()[dim] - reach) / stride + 1;
+    int64_t reach, padded = parts.input.getDimSize(dim + 2) + op.getPadLow()[dim] + op.getPadHigh()[dim];
+    if (llvm::MulOverflow(dilation, parts.weight.getDimSize(dim + 2) - 1, reach) || reach >= padded)
+      return op.emitOpError("the window does not fit into spatial dimension ") << dim;
+    int64_t out = (padded - reach - 1) / stride + 1;
     if (parts.output.getDimSize(dim + 2) != out)
       return op.emitOpError("spatial dimension ") << dim << " must be " << out;
   }

@@ -25,14 +25,17 @@ class Para_ElementwiseOp<string mnemonic, dag operands, string body, list<string
     # "  return ::mlir::success();\n}\n";
 }
 
-class Para_UnaryOp<string mnemonic, string body, list<string> gradients = []>
-    : Para_ElementwiseOp<mnemonic, (ins Para_Tensor:$input), body, gradients, [SameOperandsAndResultType]> {
+class Para_UnaryOp<string mnemonic, string body, list<string> gradients = [], TypeConstraint tensor = Para_Tensor>
+    : Para_ElementwiseOp<mnemonic, (ins tensor:$input), body, gradients, [SameOperandsAndResultType]> {
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
-class Para_BinaryOp<string mnemonic, string body, list<string> gradients = [], list<Trait> traits = []>
-    : Para_ElementwiseOp<mnemonic, (ins Para_Tensor:$lhs, Para_Tensor:$rhs), body, gradients,
+/// Of floats only.
+class Para_FloatUnaryOp<string mnemonic, string body, list<string> gradients = []> : Para_UnaryOp<mnemonic, body, gradients, Para_FloatTensor>;
+
+class Para_BinaryOp<string mnemonic, string body, list<string> gradients = [], list<Trait> traits = [], TypeConstraint tensor = Para_Tensor>
+    : Para_ElementwiseOp<mnemonic, (ins tensor:$lhs, tensor:$rhs), body, gradients,
                          [SameOperandsAndResultType] # traits> {
   let results = (outs Para_Tensor:$result);
   let declareY = "[[maybe_unused]] ::mlir::Value y = emitter.operand(1, index);";
@@ -45,19 +48,19 @@ def Para_NegOp : Para_UnaryOp<"neg", "scalar::neg(b, x)", ["t.neg(g)"]> {
 }
 def Para_AbsOp : Para_UnaryOp<"abs", "scalar::abs(b, x)", ["t.mul(g, t.sign(x))"]> { let summary = "Absolute value"; }
 def Para_SignOp : Para_UnaryOp<"sign", "scalar::sign(b, x)"> { let summary = "-1, 0 or 1"; }
-def Para_FloorOp : Para_UnaryOp<"floor", "::mlir::math::FloorOp::create(b, x)"> { let summary = "Largest integer not above"; }
-def Para_ExpOp : Para_UnaryOp<"exp", "::mlir::math::ExpOp::create(b, x)", ["t.mul(g, r)"]> { let summary = "Exponential"; }
-def Para_LogOp : Para_UnaryOp<"log", "::mlir::math::LogOp::create(b, x)", ["t.div(g, x)"]> { let summary = "Natural logarithm"; }
-def Para_SqrtOp : Para_UnaryOp<"sqrt", "::mlir::math::SqrtOp::create(b, x)", ["t.div(t.mul(g, t.like(x, 0.5)), r)"]> { let summary = "Square root"; }
-def Para_TanhOp : Para_UnaryOp<"tanh", "::mlir::math::TanhOp::create(b, x)", ["t.mul(g, t.sub(t.like(x, 1.0), t.mul(r, r)))"]> { let summary = "Hyperbolic tangent"; }
-def Para_ErfOp : Para_UnaryOp<"erf", "::mlir::math::ErfOp::create(b, x)",
+def Para_FloorOp : Para_FloatUnaryOp<"floor", "::mlir::math::FloorOp::create(b, x)"> { let summary = "Largest integer not above"; }
+def Para_ExpOp : Para_FloatUnaryOp<"exp", "::mlir::math::ExpOp::create(b, x)", ["t.mul(g, r)"]> { let summary = "Exponential"; }
+def Para_LogOp : Para_FloatUnaryOp<"log", "::mlir::math::LogOp::create(b, x)", ["t.div(g, x)"]> { let summary = "Natural logarithm"; }
+def Para_SqrtOp : Para_FloatUnaryOp<"sqrt", "::mlir::math::SqrtOp::create(b, x)", ["t.div(t.mul(g, t.like(x, 0.5)), r)"]> { let summary = "Square root"; }
+def Para_TanhOp : Para_FloatUnaryOp<"tanh", "::mlir::math::TanhOp::create(b, x)", ["t.mul(g, t.sub(t.like(x, 1.0), t.mul(r, r)))"]> { let summary = "Hyperbolic tangent"; }
+def Para_ErfOp : Para_FloatUnaryOp<"erf", "::mlir::math::ErfOp::create(b, x)",
     ["t.mul(t.mul(g, t.like(x, 1.1283791670955126)), t.exp(t.neg(t.mul(x, x))))"]> { let summary = "Error function"; }
-def Para_SinOp : Para_UnaryOp<"sin", "::mlir::math::SinOp::create(b, x)", ["t.mul(g, t.cos(x))"]> { let summary = "Sine"; }
-def Para_CosOp : Para_UnaryOp<"cos", "::mlir::math::CosOp::create(b, x)", ["t.neg(t.mul(g, t.sin(x)))"]> { let summary = "Cosine"; }
-def Para_SigmoidOp : Para_UnaryOp<"sigmoid", "scalar::sigmoid(b, x)", ["t.mul(g, t.mul(r, t.sub(t.like(x, 1.0), r)))"]> { let summary = "1 / (1 + exp(-x))"; }
+def Para_SinOp : Para_FloatUnaryOp<"sin", "::mlir::math::SinOp::create(b, x)", ["t.mul(g, t.cos(x))"]> { let summary = "Sine"; }
+def Para_CosOp : Para_FloatUnaryOp<"cos", "::mlir::math::CosOp::create(b, x)", ["t.neg(t.mul(g, t.sin(x)))"]> { let summary = "Cosine"; }
+def Para_SigmoidOp : Para_FloatUnaryOp<"sigmoid", "scalar::sigmoid(b, x)", ["t.mul(g, t.mul(r, t.sub(t.like(x, 1.0), r)))"]> { let summary = "1 / (1 + exp(-x))"; }
 def Para_ReluOp : Para_UnaryOp<"relu", "scalar::max(b, x, emitter.constant(getType().getElementType(), 0.0))",
     ["t.select(t.compare(Comparison::Greater, r, t.like(r, 0.0)), g, t.like(g, 0.0))"]> { let summary = "The larger of each element and zero"; }
-def Para_NotOp : Para_UnaryOp<"not", "scalar::logicalNot(b, x)"> { let summary = "Logical not"; }
+def Para_NotOp : Para_UnaryOp<"not", "scalar::logicalNot(b, x)", [], Para_BoolTensor> { let summary = "Logical not"; }
 
 def Para_AddOp : Para_BinaryOp<"add", "scalar::add(b, x, y)", ["g", "g"], [Commutative]> {
   let summary = "Sum";
@@ -82,7 +85,7 @@ def Para_MinOp : Para_BinaryOp<"min", "scalar::min(b, x, y)",
     ["t.select(t.compare(Comparison::LessEqual, x, y), g, t.like(g, 0.0))",
      "t.select(t.compare(Comparison::LessEqual, x, y), t.like(g, 0.0), g)"]> { let summary = "The smaller; of bools: and"; }
 def Para_PowOp : Para_BinaryOp<"pow", "::mlir::math::PowFOp::create(b, x, y)",
-    ["t.powGradientBase(g, x, y)", "t.powGradientExponent(g, r, x, y)"]> {
+    ["t.powGradientBase(g, x, y)", "t.powGradientExponent(g, r, x, y)"], [], Para_FloatTensor> {
   let summary = "x to the power y";
 }
 

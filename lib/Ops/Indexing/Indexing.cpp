@@ -21,8 +21,8 @@ std::optional<IndexRange> IndexOp::getIndexRange(unsigned) {
 
 LogicalResult GatherOp::verify() {
   auto table = getTable().getType(), indices = getIndices().getType();
-  if (getDim() >= uint64_t(table.getRank()))
-    return emitOpError("dimension ") << getDim() << " does not exist in the table";
+  if (failed(verifyDim(*this, getDim(), table)) || failed(verifyShard(*this, getAxes(), getSize(), getUnit())))
+    return failure();
   SmallVector<int64_t> shape(table.getShape().take_front(getDim()));
   llvm::append_range(shape, indices.getShape());
   llvm::append_range(shape, table.getShape().drop_front(getDim() + 1));
@@ -34,6 +34,8 @@ LogicalResult GatherOp::verify() {
 LogicalResult ScatterAddOp::verify() {
   auto indices = getIndices().getType(), updates = getUpdates().getType();
   int64_t positions = indices.getRank();
+  if (failed(verifyOneElementType(*this, {updates, getType()})) || failed(verifyShard(*this, getAxes(), getSize(), getUnit())))
+    return failure();
   if (updates.getRank() < positions || updates.getShape().take_front(positions) != indices.getShape() || getType().getRank() < 1 ||
       getType().getShape().drop_front() != updates.getShape().drop_front(positions))
     return emitOpError("needs updates [indices..., width...] and a result [rows, width...]");

@@ -23,7 +23,7 @@ def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Elemen
     the table reads zero: a shard of a table gives the part of the sum that it holds (`first` is where its rows begin, set by partitioning).
   }];
   let arguments = (ins Para_Tensor:$table, Para_IntTensor:$indices, I64Attr:$dim,
-                       DefaultValuedAttr<ArrayAttr, "{}">:$axes,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$axes,
                        OptionalAttr<I64Attr>:$size, OptionalAttr<I64Attr>:$unit);
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$table `,` $indices $dim attr-dict `:` type($table) `,` type($indices) `->` type($result)";
@@ -39,7 +39,7 @@ def Para_ScatterAddOp : Para_CoreOp<"scatter_add", [DeclareOpInterfaceMethods<Pa
     the updates, so results do not depend on the number of threads.
   }];
   let arguments = (ins Para_IntTensor:$indices, Para_FloatTensor:$updates,
-                       DefaultValuedAttr<ArrayAttr, "{}">:$axes,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$axes,
                        OptionalAttr<I64Attr>:$size, OptionalAttr<I64Attr>:$unit);
   let results = (outs Para_FloatTensor:$result);
   let assemblyFormat = "$indices `,` $updates attr-dict `:` type($indices) `,` type($updates) `->` type($result)";

@@ -1,5 +1,7 @@
 #include "Pooling/Pooling.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -14,6 +16,13 @@ template <typename Op> LogicalResult verifyWindow(Op op, RankedTensorType input,
   for (ArrayRef<int64_t> list : {op.getWindow(), op.getStrides(), op.getDilations()})
     if (int64_t(list.size()) != spatial || llvm::any_of(list, [](int64_t value) { return value < 1; }))
       return op.emitOpError("needs a positive window, stride and dilation for each of ") << spatial << " spatial dimensions";
+  int64_t elements = 1;
+  for (int64_t size : op.getWindow())
+    if (llvm::MulOverflow(elements, size, elements) || elements > kMostSteps)
+      return op.emitOpError("the window is too large");
+  for (auto [what, list] : {std::pair<StringRef, ArrayRef<int64_t>>{"a stride", op.getStrides()}, {"a dilation", op.getDilations()}, {"padding", op.getPadLow()}})
+    if (failed(verifySteps(op, what, list)))
+      return failure();
   if (int64_t(op.getPadLow().size()) != spatial || input.getShape().take_front(2) != pooled.getShape().take_front(2))
     return op.emitOpError("batch, channels or padding do not fit together");
   return success();
@@ -39,9 +48,27 @@ Structure poolStructure(Operation *op, Linearity linearity) {
 }
 } // namespace
 
-LogicalResult PoolOp::verify() { return verifyWindow(*this, getInput().getType(), getType()); }
-LogicalResult PoolIndexOp::verify() { return verifyWindow(*this, getInput().getType(), getType()); }
-LogicalResult PoolGradOp::verify() { return verifyWindow(*this, getType(), getCotangent().getType()); }
+LogicalResult PoolOp::verify() {
+  if (failed(verifyOneElementType(*this, {getInput().getType(), getType()})))
+    return failure();
+  return verifyWindow(*this, getInput().getType(), getType());
+}
+
+LogicalResult PoolIndexOp::verify() {
+  if (failed(verifyOneElementType(*this, {getInput().getType(), getPooled().getType()})))
+    return failure();
+  if (!isa<IntegerType>(getType().getElementType()) || getType().getElementTypeBitWidth() < 32 || getType().getShape() != getPooled().getType().getShape()) // C1
+    return emitOpError("the result must be integers (32 bits or more) of the shape of what is pooled");
+  return verifyWindow(*this, getInput().getType(), getType());
+}
+
+LogicalResult PoolGradOp::verify() {
+  if (failed(verifyOneElementType(*this, {getCotangent().getType(), getType()})))
+    return failure();
+  if (getIndex() && getIndex().getType().getShape() != getCotangent().getType().getShape()) // C1
+    return emitOpError("the index must have the shape of the cotangent");
+  return verifyWindow(*this, getType(), getCotangent().getType());
+}
 
 Structure PoolOp::getStructure() { return poolStructure(*this, getKind() == ReductionKind::Sum ? Linearity::Joint : Linearity::None); }
 Structure PoolIndexOp::getStructure() { return poolStructure(*this, Linearity::None); }

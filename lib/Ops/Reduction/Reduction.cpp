@@ -6,19 +6,9 @@ using namespace para;
 #define GET_OP_CLASSES
 #include "Reduction/Reduction.cpp.inc"
 
-static LogicalResult verifyDims(Operation *op, ArrayRef<int64_t> dims, int64_t rank) {
-  int64_t last = -1;
-  for (int64_t dim : dims) {
-    if (dim <= last || dim >= rank)
-      return op->emitOpError("dimensions must ascend and exist in the input");
-    last = dim;
-  }
-  return success();
-}
-
 LogicalResult ReduceOp::verify() {
   auto from = getInput().getType();
-  if (failed(verifyDims(*this, getDims(), from.getRank())))
+  if (failed(verifyDims(*this, getDims(), from)))
     return failure();
   SmallVector<int64_t> kept;
   for (auto [dim, size] : llvm::enumerate(from.getShape()))
@@ -27,6 +17,12 @@ LogicalResult ReduceOp::verify() {
   if (getType() != RankedTensorType::get(kept, from.getElementType()))
     return emitOpError("result must be ") << RankedTensorType::get(kept, from.getElementType());
   return success();
+}
+
+LogicalResult ExtentOp::verify() {
+  if (failed(verifyDims(*this, getDims(), getInput().getType())))
+    return failure();
+  return verifyResult(*this, 0, RankedTensorType::get({}, getInput().getType().getElementType()));
 }
 
 OpFoldResult ReduceOp::fold(FoldAdaptor) { return getDims().empty() ? OpFoldResult(getInput()) : OpFoldResult(); }

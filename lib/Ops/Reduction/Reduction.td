@@ -20,6 +20,7 @@ def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_BatchC
   let arguments = (ins Para_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input $dims attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Para_BatchTermOp : Para_CoreOp<"batch_term", [Para_BatchTerm, DeclareOpInterfaceMethods<Para_Element>,

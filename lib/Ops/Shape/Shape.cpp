@@ -1,5 +1,8 @@
 #include "Shape/Shape.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -45,6 +48,18 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+LogicalResult ConstantOp::verify() {
+  if (!isa<DenseElementsAttr, DenseResourceElementsAttr>(getValue()))
+    return emitOpError("has a value that is not dense");
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  if (failed(verifyDim(*this, getDim(), getType())))
+    return failure();
+  return verifyShard(*this, getAxes(), getSize(), getUnit());
+}
+
 LogicalResult ReshapeOp::verify() {
   if (getInput().getType().getNumElements() != getType().getNumElements())
     return emitOpError("has ") << getInput().getType().getNumElements() << " elements in and " << getType().getNumElements() << " out";
@@ -83,8 +98,12 @@ LogicalResult SliceOp::verify() {
   auto from = getInput().getType(), to = getType();
   if (from.getRank() != to.getRank() || int64_t(getOffsets().size()) != from.getRank() || int64_t(getStrides().size()) != from.getRank())
     return emitOpError("needs an offset and a stride for each dimension");
+  if (failed(verifyOneElementType(*this, {from, to})) || failed(verifySteps(*this, "an offset", getOffsets())) || failed(verifySteps(*this, "a stride", getStrides())))
+    return failure();
   for (auto [size, count, offset, stride] : llvm::zip(from.getShape(), to.getShape(), getOffsets(), getStrides())) {
-    int64_t last = offset + (count - 1) * stride;
+    int64_t last;
+    if (llvm::MulOverflow(count - 1, stride, last) || llvm::AddOverflow(offset, last, last))
+      return emitOpError("reads elements beyond 2^63");
     if (stride == 0 || (count > 0 && (offset < 0 || offset >= size || last < 0 || last >= size)))
       return emitOpError("reads elements ") << offset << " to " << last << " of " << size;
   }
@@ -96,13 +115,18 @@ LogicalResult PadOp::verify() {
   if (from.getRank() != to.getRank() || int64_t(getLow().size()) != from.getRank() || int64_t(getInterior().size()) != from.getRank() ||
       llvm::any_of(getInterior(), [](int64_t step) { return step < 1; }))
     return emitOpError("needs padding and a positive step for each dimension");
-  if (cast<TypedAttr>(getValue()).getType() != from.getElementType() || from.getElementType() != to.getElementType())
+  if (failed(verifySteps(*this, "padding", getLow())) || failed(verifySteps(*this, "a step", getInterior())))
+    return failure();
+  auto value = dyn_cast<TypedAttr>(getValue());
+  if (!value || !isa<FloatAttr, IntegerAttr>(value) || value.getType() != from.getElementType() || from.getElementType() != to.getElementType())
     return emitOpError("pads with a value of another type");
   return success();
 }
 
 LogicalResult ConcatOp::verify() {
   int64_t size = 0;
+  if (getInputs().empty())
+    return emitOpError("needs an input");
   if (getDim() >= uint64_t(getType().getRank()))
     return emitOpError("dimension ") << getDim() << " does not exist";
   for (Value input : getInputs()) {

@@ -14,6 +14,7 @@ def Para_ConstantOp : Para_CoreOp<"constant", [ConstantLike, AllTypesMatch<["val
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def Para_IotaOp : Para_CoreOp<"iota", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>,
@@ -23,10 +24,11 @@ def Para_IotaOp : Para_CoreOp<"iota", [DeclareOpInterfaceMethods<Para_Element>, 
     On a shard the coordinates go on counting from where the shard begins: `axes` cut the dimension of `size` elements in
     units of `unit` (set by partitioning, empty before).
   }];
-  let arguments = (ins I64Attr:$dim, DefaultValuedAttr<ArrayAttr, "{}">:$axes,
+  let arguments = (ins I64Attr:$dim, DefaultValuedAttr<StrArrayAttr, "{}">:$axes,
                        OptionalAttr<I64Attr>:$size, OptionalAttr<I64Attr>:$unit);
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 // An op that moves elements: where they were, indices among them, is in IndexUse.cpp.

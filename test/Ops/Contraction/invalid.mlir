@@ -38,3 +38,11 @@ func.func @result(%x: tensor<2x3xf32>) {
   %0 = para.dot %x, %x batch [] x [] contract [1] x [1] : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @types(%x: tensor<2x3xf32>, %y: tensor<3x2xf64>) {
+  // expected-error @+1 {{'para.dot' op element types differ: 'tensor<2x3xf32>' and 'tensor<3x2xf64>'}}
+  %0 = para.dot %x, %y batch [] x [] contract [1] x [0] : tensor<2x3xf32>, tensor<3x2xf64> -> tensor<2x2xf32>
+  return
+}

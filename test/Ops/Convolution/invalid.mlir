@@ -54,3 +54,27 @@ func.func @weight_grad(%g: tensor<2x5x3x3xf32>, %x: tensor<2x3x4x4xf32>) {
   %0 = para.convolution_weight_grad %g, %x {dilations = array<i64: 1, 1>, groups = 1 : i64, pad_high = array<i64: 0, 0>, pad_low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : tensor<2x5x3x3xf32>, tensor<2x3x4x4xf32> -> tensor<5x2x2x2xf32>
   return
 }
+
+// -----
+
+func.func @types(%x: tensor<1x2x4xf32>, %w: tensor<3x2x2xf64>) {
+  // expected-error @+1 {{'para.convolution' op element types differ}}
+  %0 = para.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x2x4xf32>, tensor<3x2x2xf64> -> tensor<1x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @window(%x: tensor<1x2x4xf32>, %w: tensor<3x2x5xf32>) {
+  // expected-error @+1 {{'para.convolution' op the window does not fit into spatial dimension 0}}
+  %0 = para.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x2x4xf32>, tensor<3x2x5xf32> -> tensor<1x3x0xf32>
+  return
+}
+
+// -----
+
+func.func @far(%x: tensor<1x2x4xf32>, %w: tensor<3x2x2xf32>) {
+  // expected-error @+1 {{'para.convolution' op padding of 9223372036854775807 is too far from zero}}
+  %0 = para.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 9223372036854775807>, groups = 1 : i64} : tensor<1x2x4xf32>, tensor<3x2x2xf32> -> tensor<1x3x3xf32>
+  return
+}

@@ -22,3 +22,19 @@ func.func @result(%x: tensor<2x3xf32>) {
   %0 = para.reduce sum %x [0] : tensor<2x3xf32> -> tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @extent_dims(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.extent' op dimensions must ascend and exist in the input}}
+  %0 = para.extent %x [4] : tensor<2x3xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @extent_result(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.extent' op result 0 must be 'tensor<f32>'}}
+  %0 = para.extent %x [1] : tensor<2x3xf32> -> tensor<2xf32>
+  return
+}

@@ -134,3 +134,59 @@ func.func @concat_size(%x: tensor<2xf32>) {
   %0 = para.concat %x, %x 0 : tensor<2xf32>, tensor<2xf32> -> tensor<5xf32>
   return
 }
+
+// -----
+
+func.func @iota_dim() {
+  // expected-error @+1 {{'para.iota' op dimension 1 does not exist in 'tensor<4xi64>'}}
+  %0 = para.iota 1 : tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @slice_type(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.slice' op element types differ}}
+  %0 = para.slice %x [0, 0] [1, 1] : tensor<2x3xf32> -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @slice_far(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.slice' op a stride of 9223372036854775807 is too far from zero}}
+  %0 = para.slice %x [0, 0] [9223372036854775807, 1] : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pad_value(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.pad' op pads with a value of another type}}
+  %0 = para.pad %x [0, 0] [1, 1] with ([1]) : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pad_far(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.pad' op padding of -9223372036854775808 is too far from zero}}
+  %0 = para.pad %x [-9223372036854775808, 0] [1, 1] with (0.0 : f32) : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @concat_nothing() {
+  // expected-error @+1 {{'para.concat' op needs an input}}
+  %0 = "para.concat"() {dim = 0 : i64} : () -> tensor<0xf32>
+  return
+}
+
+// -----
+
+func.func @constant_sparse() {
+  // expected-error @+1 {{'para.constant' op has a value that is not dense}}
+  %0 = para.constant sparse<[[0]], 1.0> : tensor<4xf32>
+  return
+}
