@@ -17,6 +17,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
 
 using namespace mlir;
 using namespace para;
@@ -92,7 +93,7 @@ int para::runParaOpt(int argc, char **argv) {
     StringRef argument = argv[i];
     passes |= argument.ends_with(".mlir") || argument.starts_with("--para-") || argument.starts_with("--pass-pipeline") || argument == "-";
   }
-  passes |= argc == 1;
+  passes |= argc == 1 && !llvm::sys::Process::StandardInIsUserInput();
   for (int i = 1; i < argc; ++i)
     passes &= !StringRef(argv[i]).ends_with(".onnx");
   int status = passes ? runPassTool(argc, argv) : runDriver(argc, argv);

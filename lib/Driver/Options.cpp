@@ -224,6 +224,8 @@ Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> argument
         return fail("'" + name + "' needs a value");
       value = arguments[++i];
     }
+    if (flag->takes == Takes::Value && value.empty())
+      return fail("'" + name + "' needs a value");
     if (Error error = flag->set(options, value))
       return fail(name + ": " + toString(std::move(error)));
     if (options.run) {

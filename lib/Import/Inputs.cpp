@@ -119,7 +119,7 @@ bool OnnxImporter::bindInputs() {
   for (StringRef name : asks) {
     if (used.contains(name))
       continue;
-    InFlightDiagnostic error = emitError(locate(name)) << "the model has no such dimension; there are";
+    InFlightDiagnostic error = emitError(UnknownLoc::get(context)) << "--dim " << name << "=" << options.dims.lookup(name) << ": the model has no such dimension; there are";
     for (const Input &input : inputs)
       for (auto [axis, dim] : llvm::enumerate(input.dims))
         error << " " << (dim.symbol.empty() ? (input.info->name() + "." + Twine(axis)).str() : dim.symbol);

@@ -157,7 +157,7 @@ llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
     preset.machine.name = spec.str();
     preset.machine.ranksPerNode = preset.devices;
     bool bad = !count.empty() && (nodes.getAsInteger(10, preset.machine.nodes) || preset.machine.nodes < 1);
-    bad |= !devices.empty() && (devices.getAsInteger(10, preset.machine.ranksPerNode) || preset.machine.ranksPerNode < 1);
+    bad |= count.contains('x') && (devices.getAsInteger(10, preset.machine.ranksPerNode) || preset.machine.ranksPerNode < 1);
     constexpr int64_t most = 1 << 20;
     if (!bad && (preset.machine.nodes > most || preset.machine.ranksPerNode > most / preset.machine.nodes))
       return fail("'" + spec + "' has more than " + llvm::Twine(most) + " devices");
