@@ -24,6 +24,15 @@ static Status makeDirectories(const std::string &path) {
   }
 }
 
+Status prepareCheckpoints(const std::string &directory) {
+  PARA_TRY(makeDirectories(directory));
+  std::string probe = directory + format("/.probe-%d", int(getpid()));
+  if (mkdir(probe.c_str(), 0777) != 0)
+    return Status::error("--save " + directory + ": nothing can be written there: " + std::strerror(errno));
+  rmdir(probe.c_str());
+  return Status::success();
+}
+
 static void removeCheckpoint(const std::string &path) {
   for (const char *file : {"/model.safetensors", "/optimizer.safetensors", "/state.json"})
     unlink((path + file).c_str());

@@ -21,6 +21,9 @@ struct RunState {
   std::string shuffle = "none";
 };
 
+/// Makes the folder where checkpoints will go and tries to write there, so that a run does not end by finding that it cannot.
+Status prepareCheckpoints(const std::string &directory);
+
 /// Collective; `path` becomes the directory of the checkpoint.
 Status saveCheckpoint(const std::string &directory, const RunState &state, const Manifest &manifest, World &world,
                       TensorStore &store, std::string &path);

@@ -114,6 +114,7 @@ Status Worker::train(int &exitCode) {
   Dataset data, validation;
   int64_t totalSteps = 0;
   PARA_TRY(world.agree(openData(data, validation, totalSteps)));
+  PARA_TRY(world.agree(isFirst() && !flags.save.empty() ? prepareCheckpoints(flags.save) : Status::success()));
   Metrics metrics;
   PARA_TRY(world.agree(isFirst() ? metrics.open(flags.metrics, firstStep > 0, flags.progress) : Status::success()));
   int64_t batch = std::max<int64_t>(manifest.batch, 1), warmup = std::max<int64_t>(flags.warmup, 0);

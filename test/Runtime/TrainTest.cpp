@@ -209,6 +209,15 @@ TEST_F(Train, AFullDiskKeepsTheOlderCheckpoint) {
   }
 }
 
+// A folder that takes no checkpoint is told before the first step rather than after the last.
+TEST_F(Train, ACheckpointFolderIsTriedAtTheStart) {
+  writeText(folder / "file", "");
+  Outcome outcome = train(plans[1], "--steps 4 --metrics " + (folder / "log") + " --save " + (folder / "file"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(has(outcome.err, "para: --save " + (folder / "file") + ": nothing can be written there: Not a directory"));
+  EXPECT_NE(access((folder / "log").c_str(), F_OK), 0);
+}
+
 TEST_F(Train, ValidatesWithoutTouchingTheRun) {
   ASSERT_EQ(train(plans[0], "--steps 6 --metrics " + (folder / "plain")).status, 0);
   std::vector<Json> plain = metrics(folder / "plain");
