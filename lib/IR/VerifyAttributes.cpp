@@ -2,8 +2,11 @@
 #include "para/IR/ParaDialect.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace para;
@@ -74,9 +77,43 @@ LogicalResult check(ArrayRef<Rule> rules, Operation *op, const Twine &where, Nam
   return success();
 }
 
+/// Stages are those of the module's mesh.
+LogicalResult checkStage(Operation *op, const Twine &where, NamedAttribute attr) {
+  if (attr.getName() != "para.stage")
+    return success();
+  auto module = op->getParentOfType<ModuleOp>();
+  auto mesh = module ? module->getAttrOfType<MeshAttr>("para.mesh") : MeshAttr();
+  int64_t stage = cast<IntegerAttr>(attr.getValue()).getInt(), stages = mesh ? mesh.getSize("pipeline") : int64_t(1) << 20;
+  if (stage >= stages)
+    return op->emitError() << where << "para.stage is " << stage << ", where there are " << stages << " stages";
+  return success();
+}
+
+/// The serial program is what plans are made for: what it says of its arguments must hold for their types. What a rank's program says is proved.
+LogicalResult checkSerial(Operation *op, const Twine &where, RankedTensorType tensor, NamedAttribute attr) {
+  auto function = cast<FunctionOpInterface>(op);
+  if (SymbolTable::getSymbolName(op) != "main")
+    return success();
+  if (auto sharding = dyn_cast<ShardingAttr>(attr.getValue())) {
+    if (sharding.getRank() != tensor.getRank())
+      return op->emitError() << where << attr.getName().getValue() << " is for " << sharding.getRank() << " dimensions, the value has " << tensor.getRank();
+    for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
+      if (int64_t part; llvm::MulOverflow<int64_t>(sharding.getUnits()[dim], sharding.getBlocks()[dim], part) || tensor.getDimSize(dim) % part)
+        return op->emitError() << where << attr.getName().getValue() << " cuts dimension " << dim << " of " << tensor << " into parts that it does not have";
+  }
+  if (attr.getName() == "para.updates" || attr.getName() == "para.state_of") {
+    bool found = false;
+    for (unsigned index = 0; !found && index < function.getNumArguments(); ++index)
+      found = function.getArgAttr(index, "para.name") == attr.getValue();
+    if (!found)
+      return op->emitError() << where << attr.getName().getValue() << " is " << attr.getValue() << ", which is no argument";
+  }
+  return success();
+}
+
 /// What an attribute of an argument or a result says about the value's type.
 LogicalResult checkValue(Operation *op, const Twine &where, Type type, NamedAttribute attr) {
-  if (failed(check(kValueRules, op, where, attr)))
+  if (failed(check(kValueRules, op, where, attr)) || failed(checkStage(op, where, attr)))
     return failure();
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() || !isElementType(tensor.getElementType()))
@@ -85,19 +122,23 @@ LogicalResult checkValue(Operation *op, const Twine &where, Type type, NamedAttr
     return op->emitError() << where << "para.batch_dim is " << dim.getInt() << ", the value has " << tensor.getRank() << " dimensions";
   if (auto value = dyn_cast<ElementsAttr>(attr.getValue()); value && value.getShapedType().getShape() != tensor.getShape())
     return op->emitError() << where << attr.getName().getValue() << " is of type " << value.getShapedType() << ", the value of type " << tensor;
-  return success();
+  return checkSerial(op, where, tensor, attr);
 }
 } // namespace
 
 LogicalResult ParaDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
-  if (failed(check(kOpRules, op, "", attr)))
+  if (failed(check(kOpRules, op, "", attr)) || failed(checkStage(op, "", attr)))
     return failure();
   if (attr.getName() == "para.partial_operand" && cast<IntegerAttr>(attr.getValue()).getInt() >= op->getNumOperands())
     return op->emitError() << "para.partial_operand is " << attr.getValue() << ", the op has " << op->getNumOperands() << " operands";
   if (attr.getName() == "para.target") {
     auto tensor = op->getNumResults() ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
-    if (!tensor || cast<ShardingAttr>(attr.getValue()).getRank() != tensor.getRank())
-      return op->emitError() << "para.target is " << attr.getValue() << ", which does not suit the result";
+    auto target = cast<ShardingAttr>(attr.getValue());
+    bool suits = tensor && target.getRank() == tensor.getRank();
+    for (int64_t dim = 0, part; suits && dim < tensor.getRank(); ++dim)
+      suits = !llvm::MulOverflow<int64_t>(target.getUnits()[dim], target.getBlocks()[dim], part) && tensor.getDimSize(dim) % part == 0;
+    if (!suits)
+      return op->emitError() << "para.target is " << target << ", which does not suit the result";
   }
   if (attr.getName() == "para.schedule")
     for (Attribute entry : cast<ArrayAttr>(attr.getValue())) {

@@ -18,7 +18,7 @@ func.func @main(%x: tensor<3xf32> {para.kind = "input", para.name = "x"}) -> (te
 // -----
 
 // expected-error @+1 {{result 0 updates 'v', which is no argument of its type}}
-func.func @main(%w: tensor<3xf32> {para.kind = "parameter", para.name = "w"}) -> (tensor<3xf32> {para.kind = "update", para.name = "v", para.updates = "v"}) {
+func.func @main(%w: tensor<3xf32> {para.kind = "parameter", para.name = "w"}, %v: tensor<2xf32> {para.kind = "state", para.name = "v"}) -> (tensor<3xf32> {para.kind = "update", para.name = "v", para.updates = "v"}) {
   return %w : tensor<3xf32>
 }
 

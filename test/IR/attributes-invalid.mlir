@@ -152,3 +152,35 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = para.neg %x {para.partial_operand = 1} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{result 0: para.updates is "v", which is no argument}}
+func.func @main(%w: tensor<3xf32> {para.name = "w"}) -> (tensor<3xf32> {para.name = "v", para.updates = "v"}) {
+  return %w : tensor<3xf32>
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: para.sharding is for 2 dimensions, the value has 1}}
+func.func @main(%w: tensor<3xf32> {para.sharding = #para.sharding<[[], []]>}) { return }
+
+// -----
+
+// expected-error @+1 {{argument 0: para.sharding cuts dimension 0 of 'tensor<3xf32>' into parts that it does not have}}
+func.func @main(%w: tensor<3xf32> {para.sharding = #para.sharding<[["data"]], units = [2]>}) { return }
+
+// -----
+
+module attributes {para.mesh = #para.mesh<["pipeline", "data"], [2, 2]>} {
+  // expected-error @+1 {{argument 0: para.stage is 2, where there are 2 stages}}
+  func.func @main(%w: tensor<3xf32> {para.stage = 2}) { return }
+}
+
+// -----
+
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @+1 {{which does not suit the result}}
+  %0 = para.neg %x {para.target = #para.sharding<[["data"]], blocks = [2]>} : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
