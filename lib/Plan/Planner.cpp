@@ -66,7 +66,7 @@ void para::price(ModuleOp module, Candidate &candidate, const Machine &machine, 
   std::string fault;
   ScopedDiagnosticHandler quiet(context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && fault.empty())
-      fault = (getNodeName(diagnostic.getLocation()) + " " + diagnostic.str()).str();
+      fault = StringRef((getNodeName(diagnostic.getLocation()) + " " + diagnostic.str()).str()).trim().str();
     return success();
   });
   PassManager pm(context);
