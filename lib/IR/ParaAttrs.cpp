@@ -82,11 +82,11 @@ LogicalResult MeshAttr::verify(Emitter emitError, ArrayAttr axes, DenseI64ArrayA
 }
 
 LogicalResult ShardingAttr::verify(Emitter emitError, ArrayAttr dims, DenseI64ArrayAttr units, DenseI64ArrayAttr blocks, ArrayAttr partial, ReductionKind) {
-  llvm::SmallDenseSet<Attribute> seen;
+  llvm::SmallDenseSet<Attribute> cut, summed;
   for (Attribute dim : dims)
-    if (failed(addAxes(emitError, "a sharding", dim, seen)))
+    if (failed(addAxes(emitError, "a sharding", dim, cut)))
       return failure();
-  if (failed(addAxes(emitError, "a sharding", partial, seen)))
+  if (failed(addAxes(emitError, "a sharding", partial, summed)))
     return failure();
   for (ArrayRef<int64_t> numbers : {units.asArrayRef(), blocks.asArrayRef()})
     if (numbers.size() != dims.size() || llvm::any_of(numbers, [](int64_t number) { return number < 1; })) // C1
@@ -165,6 +165,14 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
     blocks.assign(dims.size(), 1);
   if (parser.parseGreater())
     return {};
+  // A sharding in the making may have an axis on both sides; one that is written may not.
+  auto emitError = [&] { return parser.emitError(loc); };
+  llvm::SmallDenseSet<Attribute> seen;
+  SmallVector<Attribute> lists(dims.begin(), dims.end());
+  lists.push_back(partial);
+  for (Attribute axes : lists)
+    if (failed(addAxes(emitError, "a sharding", axes, seen)))
+      return {};
   return parser.getChecked<ShardingAttr>(loc, parser.getContext(), dims, DenseI64ArrayAttr::get(parser.getContext(), units),
                                          DenseI64ArrayAttr::get(parser.getContext(), blocks), partial, reduction);
 }

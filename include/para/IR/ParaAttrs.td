@@ -57,7 +57,7 @@ def Para_ShardingAttr : AttrDef<ParaDialect, "Sharding"> {
     itself (a fused [3, heads, width] that is cut between heads has 3 blocks). The last pieces may be short; the local tensor has
     the padded size.
     C1. Each dimension has a list of axes, a unit and a number of blocks, of 1 or more.
-    C2. An axis has a name and is there once, in a dimension or among the partial ones.
+    C2. An axis has a name and is there once: in a dimension, or among the partial ones (only of a text is it demanded that it is not in both).
   }];
   let parameters = (ins "::mlir::ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$units, "::mlir::DenseI64ArrayAttr":$blocks,
                         "::mlir::ArrayAttr":$partial,
