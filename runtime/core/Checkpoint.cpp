@@ -25,11 +25,15 @@ static Status makeDirectories(const std::string &path) {
 }
 
 Status prepareCheckpoints(const std::string &directory) {
+  struct stat info;
+  bool existed = stat(directory.c_str(), &info) == 0;
   PARA_TRY(makeDirectories(directory));
   std::string probe = directory + format("/.probe-%d", int(getpid()));
   if (mkdir(probe.c_str(), 0777) != 0)
     return Status::error("--save " + directory + ": nothing can be written there: " + std::strerror(errno));
   rmdir(probe.c_str());
+  if (!existed)
+    rmdir(directory.c_str()); // a run that fails before its first checkpoint leaves nothing
   return Status::success();
 }
 

@@ -21,7 +21,7 @@ struct RunState {
   std::string shuffle = "none";
 };
 
-/// Makes the folder where checkpoints will go and tries to write there, so that a run does not end by finding that it cannot.
+/// Tries whether checkpoints can be written to a folder, so that a run does not end by finding that they cannot.
 Status prepareCheckpoints(const std::string &directory);
 
 /// Collective; `path` becomes the directory of the checkpoint.
