@@ -204,7 +204,6 @@ private:
   }
 
   llvm::Expected<Plan> choosePlan(ModuleOp module, const DriverOptions &options) {
-    auto main = module.lookupSymbol<func::FuncOp>("main");
     PlanRequest request;
     request.ranks = std::max<int64_t>(1, options.ranks);
     if (!options.machine.empty())
