@@ -115,10 +115,13 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   if (!fused)
     return false;
   Block &body = fused.getBody().front();
-  // A reduction that is only stored is computed in the loops that store the other outputs; one used here comes before them.
+  // A reduction that is only stored is computed in the loops that store the other outputs; one used here comes before them, and one over
+  // single elements after them.
   for (Operation &member : body.without_terminator())
-    if (facts.get(&member).reduction && llvm::any_of(member.getUsers(), [&](Operation *user) { return user != body.getTerminator(); }))
-      return false;
+    if (const OpFacts &own = facts.get(&member); own.reduction)
+      if (productOf(ArrayRef<int64_t>(own.loops).drop_front(own.resultRank)) == 1 ||
+          llvm::any_of(member.getUsers(), [&](Operation *user) { return user != body.getTerminator(); }))
+        return false;
   Value output = body.getTerminator()->getOperand(result);
   SmallVector<Value> inside;
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))

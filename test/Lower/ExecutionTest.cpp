@@ -235,3 +235,31 @@ TEST(Execution, GatherAndPad) {
       want[r * 43 + 3 + 2 * c] = rows[r] >= 0 && rows[r] < 5 ? t[rows[r] * 20 + c] : 0.0;
   expectNear(p.get<float>("y", want.size()), want);
 }
+
+/// A sum over one row runs after its terms are stored, which must not be where it reads.
+TEST(Execution, SumOfOneRowBesideItsTerms) {
+  Program p(R"(func.func @stage0(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x"}, %w: tensor<4x13xf32> {para.kind = "parameter", para.name = "w"})
+      -> (tensor<13xf32> {para.kind = "output", para.name = "s"}, tensor<1x4xf32> {para.kind = "output", para.name = "o"}) {
+    %d = para.dot %x, %w batch [] x [] contract [1] x [0] : tensor<1x4xf32>, tensor<4x13xf32> -> tensor<1x13xf32>
+    %y = para.mul %d, %d : tensor<1x13xf32>
+    %s = para.reduce sum %y [0] : tensor<1x13xf32> -> tensor<13xf32>
+    %o = para.dot %y, %w batch [] x [] contract [1] x [1] : tensor<1x13xf32>, tensor<4x13xf32> -> tensor<1x4xf32>
+    return %s, %o : tensor<13xf32>, tensor<1x4xf32>
+  })");
+  ASSERT_TRUE(p.ok());
+  std::vector<float> x = numbers(4, 1), w = numbers(4 * 13, 2);
+  p.set("x", x);
+  p.set("w", w);
+  p.step();
+  std::vector<double> sum(13), product(4);
+  for (int c = 0; c < 13; ++c) {
+    double d = 0;
+    for (int k = 0; k < 4; ++k)
+      d += x[k] * w[k * 13 + c];
+    sum[c] = d * d;
+    for (int k = 0; k < 4; ++k)
+      product[k] += sum[c] * w[k * 13 + c];
+  }
+  expectNear(p.get<float>("s", 13), sum);
+  expectNear(p.get<float>("o", 4), product);
+}
