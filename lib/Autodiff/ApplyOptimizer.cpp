@@ -47,9 +47,13 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
     for (auto [index, result] : llvm::enumerate(getResults(main))) {
       if (getResultKind(main, index) == "gradient")
         gradients.push_back({getArgIndex(main, getResultName(main, index)), result.value});
+      if (!gradients.empty() && gradients.back().argument < 0)
+        return main.emitError() << "result " << index << " is the gradient of '" << getResultName(main, index) << "', which is no argument";
       if (getResultKind(main, index) != "gradient" || keepGradients)
         results.push_back(result);
     }
+    if (gradients.empty())
+      return main.emitError() << "has no gradients: para-differentiate comes first";
     builder.setInsertionPoint(main.getBody().front().getTerminator());
     Location place = withPhase(NameLoc::get(builder.getStringAttr("optimizer")), Phase::Update);
     Value norm = clip(main, gradients, place);

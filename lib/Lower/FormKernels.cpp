@@ -125,6 +125,22 @@ static void form(func::FuncOp func, FactsCache &facts) {
   }
 }
 
+/// Outputs that turned out to be one value become one result: a kernel stores a value in one place.
+static void mergeEqualOutputs(rt::FusedOp fused) {
+  Operation *yield = fused.getBody().front().getTerminator();
+  llvm::SetVector<Value> distinct(yield->operand_begin(), yield->operand_end());
+  if (distinct.size() == yield->getNumOperands())
+    return;
+  OpBuilder builder(fused);
+  auto merged = rt::FusedOp::create(builder, fused.getLoc(), ValueRange(distinct.getArrayRef()).getTypes(), fused.getInputs());
+  merged->setDiscardableAttrs(fused->getDiscardableAttrDictionary());
+  for (auto [result, value] : llvm::zip_equal(fused.getResults(), yield->getOperands()))
+    result.replaceAllUsesWith(merged.getResult(llvm::find(distinct, value) - distinct.begin()));
+  yield->setOperands(distinct.getArrayRef());
+  merged.getBody().takeBody(fused.getBody());
+  fused.erase();
+}
+
 namespace {
 struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass> {
   void runOnOperation() override {
@@ -139,8 +155,10 @@ struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass>
       form(func, facts);
       IRRewriter rewriter(&getContext());
       DominanceInfo dominance(func);
-      for (auto fused : func.getOps<rt::FusedOp>())
+      for (auto fused : llvm::make_early_inc_range(func.getOps<rt::FusedOp>())) {
         eliminateCommonSubExpressions(rewriter, dominance, fused);
+        mergeEqualOutputs(fused);
+      }
     }
   }
 };

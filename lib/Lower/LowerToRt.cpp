@@ -249,6 +249,11 @@ struct LowerToRtPass : public para::impl::LowerToRtPassBase<LowerToRtPass> {
     SmallVector<ArrayAttr> communicators;
     llvm::StringMap<std::string> kernels;
     SmallVector<func::FuncOp> funcs(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp func : funcs)
+      if (!func->hasAttr("rt.actions")) {
+        func.emitError() << "has no addresses: para-assign-memory comes first";
+        return signalPassFailure();
+      }
     for (auto [stage, func] : llvm::enumerate(funcs))
       SegmentBuilder(getOperation(), func, stage, communicators, kernels).run();
     SmallVector<Attribute> lists(communicators.begin(), communicators.end());

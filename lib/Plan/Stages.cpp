@@ -60,6 +60,9 @@ LogicalResult para::assignStages(func::FuncOp main, int64_t stages, const std::m
   SmallVector<double> costs = llvm::map_to_vector(nodes, [](auto &node) { return node.second; });
   if (int64_t(costs.size()) < stages)
     return main.emitError() << "has " << costs.size() << " nodes, which cannot make " << stages << " pipeline stages; give the pipeline at most " << costs.size() << " ranks, and the others to data or tensor (--mesh data=N,pipeline=N)";
+  for (const auto &[node, stage] : given)
+    if (!nodes.contains(builder.getStringAttr(node)))
+      return main.emitError() << "the plan puts '" << node << "' on stage " << stage << ", but the model has no such node: the plan is of another model";
   SmallVector<int64_t> cut = cutEvenly(costs, stages);
   llvm::DenseMap<StringAttr, int64_t> stageOf;
   for (auto [node, stage] : llvm::zip(nodes, cut)) {

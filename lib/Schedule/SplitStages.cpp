@@ -211,6 +211,15 @@ struct SplitStagesPass : para::impl::SplitStagesPassBase<SplitStagesPass> {
       getOperation().emitError("has no @spmd: the partition stage comes first");
       return signalPassFailure();
     }
+    Phase before = Phase::Prepare;
+    for (Operation &op : spmd.getBody().front().without_terminator()) {
+      auto stage = op.getAttrOfType<IntegerAttr>("para.stage");
+      if (!stage || stage.getInt() < 0 || stage.getInt() >= mesh.getSize("pipeline") || getPhase(&op) < before) {
+        op.emitError() << "has no stage of the mesh, or a phase that was over before it";
+        return signalPassFailure();
+      }
+      before = getPhase(&op);
+    }
     getOperation()->setAttr("para.microbatches", Builder(&getContext()).getI64IntegerAttr(mesh.getSize(kMicrobatch)));
     if (failed(Splitter(spmd, mesh.getSize("pipeline")).run()))
       signalPassFailure();

@@ -7,6 +7,8 @@
 // NUMBER: error: 'fast' is not a number (sgd:lr)
 // RUN: not para-opt %s --para-attach-loss="loss=mse:target=t" --para-differentiate --para-apply-optimizer="optimizer=sgd:no_decay=@/no/such/file" 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: cannot read the patterns of '/no/such/file'
+// RUN: not para-opt %s --para-attach-loss="loss=mse:target=t" --para-apply-optimizer 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: has no gradients: para-differentiate comes first
 func.func @main(%x: tensor<4x3xf32> {para.kind = "input", para.name = "x", para.batch_dim = 0 : i64},
                 %w: tensor<3x2xf32> {para.kind = "parameter", para.name = "fc.weight", para.trainable},
                 %b: tensor<2xf32> {para.kind = "parameter", para.name = "fc.bias", para.trainable})

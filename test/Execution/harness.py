@@ -87,5 +87,5 @@ def train(model, compile_flags, steps=3, data=None, threads=1, run_flags=(), tim
         call([PARA_OPT, str(model), "--train", "--keep-gradients", "-o", exe, *compile_flags], timeout)
         call([exe, "--data", str(data), "--steps", str(steps), "--threads", str(threads), "--metrics", f"{folder}/metrics.jsonl",
               "--dump-state", f"{folder}/state.npz", "--dump-grads", f"{folder}/gradients.npz", "--progress=never", *run_flags], timeout)
-        metrics = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
+        metrics = [{key: np.nan if value is None else value for key, value in json.loads(line).items()} for line in open(f"{folder}/metrics.jsonl")]
         return Run(metrics, dict(np.load(f"{folder}/state.npz")), dict(np.load(f"{folder}/gradients.npz")))
