@@ -91,13 +91,12 @@ public:
     Operation *op = value.getDefiningOp();
     if (!op || op->getNumOperands() == 0)
       return value;
-    if (!isSum(op)) {
+    if (!isSum(op) || std::distance(value.use_begin(), value.use_end()) > 1) {
       builder.setInsertionPointAfter(op);
       return TensorBuilder(value.getLoc(), builder).batchTerm(value, count++);
     }
-    if (value.hasOneUse() || value.use_empty())
-      for (OpOperand &operand : op->getOpOperands())
-        operand.set(mark(operand.get()));
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(mark(operand.get()));
     return value;
   }
 

@@ -144,8 +144,8 @@ static void mergeEqualOutputs(rt::FusedOp fused) {
 namespace {
 struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass> {
   void runOnOperation() override {
-    FactsCache facts;
     for (auto func : getOperation().getOps<func::FuncOp>()) {
+      FactsCache facts; // by op: those of a function go with it
       for (Operation &op : func.getBody().front().without_terminator())
         if (!facts.get(&op).element && !isa<rt::CallOp>(op)) {
           op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");

@@ -34,9 +34,68 @@ MicrobatchFacts::MicrobatchFacts(func::FuncOp main, MeshAttr mesh) : main(main),
     if (kind == "input" || kind == "hyper" || (kind == "parameter" && !main.getArgAttr(index, "para.trainable")))
       statics.insert(argument);
   }
+  // Counts are constants; terms are yet to get their weights.
   for (Operation &op : main.getBody().front().without_terminator())
-    if (llvm::all_of(op.getOperands(), [&](Value operand) { return statics.contains(operand); }) && !isContraction(&op))
+    if (isa<BatchCountOpInterface>(op) || (llvm::all_of(op.getOperands(), [&](Value operand) { return statics.contains(operand); }) &&
+                                           !isContraction(&op) && !isa<BatchTermOpInterface>(op)))
       statics.insert_range(op.getResults());
+}
+
+bool MicrobatchFacts::isPreparable(Value value) const {
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Value> work = {value};
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!isStatic(next) || (op && getPhase(op) == Phase::Setup))
+      return false;
+    if (!op || getPhase(op) == Phase::Prepare || !seen.insert(op).second)
+      continue;
+    if (isa<BatchCountOpInterface>(op))
+      continue;
+    Structure structure = cast<StructureOpInterface>(op).getStructure();
+    OpSplit split = OpSplit::get(op, structure);
+    Projection projection(structure, mesh);
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (isPartial(operand.get()) && !projection.getOperand(split, operand.getOperandNumber()).isPartial(kMicrobatch))
+        return false;
+      work.push_back(operand.get());
+    }
+  }
+  return true;
+}
+
+bool MicrobatchFacts::isSettled(Operation *op) const {
+  if (isa<BatchCountOpInterface>(op))
+    return true;
+  Structure structure = cast<StructureOpInterface>(op).getStructure();
+  OpSplit split = OpSplit::get(op, structure);
+  Projection projection(structure, mesh);
+  for (OpResult result : op->getResults()) {
+    Sharding sharding = projection.getResult(split, result.getResultNumber());
+    if (!isStatic(result) || sharding.isCut(kMicrobatch) || sharding.isPartial(kMicrobatch))
+      return false;
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    Operation *producer = value.getDefiningOp();
+    if (projection.getOperand(split, operand.getOperandNumber()).isCut(kMicrobatch))
+      return false;
+    // A sum is finished if `prepare` made it; anything else must follow from what is the same in all microbatches.
+    if (isPartial(value) && getPhase(producer) != Phase::Prepare)
+      return false;
+    if (producer && getPhase(producer) != Phase::Prepare && getPhase(producer) != Phase::Setup && !isSettled(producer))
+      return false;
+  }
+  return true;
+}
+
+bool MicrobatchFacts::hasLocal(Phase phase) const {
+  func::FuncOp function = main;
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (auto axes = op.getAttrOfType<ArrayAttr>("para.local"); axes && getPhase(&op) == phase)
+      return true;
+  return false;
 }
 
 Sharding MicrobatchFacts::getSharding(Value value) const {

@@ -3,6 +3,9 @@
 // A value of the annotated program is, over the microbatches, one of: cut by rows; an unfinished sum (partial); whole and the same in all
 // of them; or whole in itself and another one in each (varying), which is what batch statistics and all that is made of them are.
 //
+// Example, x [batch, 3] cut by rows and a weight w [3]: x * w is cut, its sum over the batch partial, w whole, and the sum that a batch norm
+// takes of its own microbatch (`para.local`) varying.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LIB_PARTITION_MICROBATCHFACTS_H
 #define PARA_LIB_PARTITION_MICROBATCHFACTS_H
@@ -20,6 +23,12 @@ public:
 
   bool isStatic(mlir::Value value) const { return statics.contains(value); }
   void addStatic(mlir::Value value) { statics.insert(value); }
+  /// Whether a static value can be made in the phase `prepare`: nothing that it comes from takes a finished sum.
+  bool isPreparable(mlir::Value value) const;
+  /// Whether a static op can run once, before the first microbatch: nothing of it is cut by rows, and the sums that it takes are finished by then.
+  bool isSettled(mlir::Operation *op) const;
+  /// Whether an op of the phase takes its own microbatch's part of a sum only.
+  bool hasLocal(Phase phase) const;
 
   /// How `value` lies on the ranks where it is made.
   Sharding getSharding(mlir::Value value) const;

@@ -94,6 +94,8 @@ private:
     if (!best)
       return emitError(loc) << "no reshard leads to " << wanted.getAttr(builder.getContext()) << " of a value of type " << global << " from "
                             << versions[value].front().sharding.getAttr(builder.getContext());
+    if (from->sharding.isCut(kMicrobatch) && !wanted.isCut(kMicrobatch))
+      return emitError(loc) << "needs rows of other microbatches and cannot run in microbatches: use --microbatches 1";
     if (best->moves.empty())
       return from->local;
     Value local = emitter.emit(loc, from->local, global, from->sharding, *best);
@@ -126,7 +128,10 @@ private:
     versions[value] = {{sharding, sum, true, prepared ? Phase::Setup : phase, version.stage}};
     if (prepared) { // what all microbatches share is brought into place once, before the first of them
       llvm::SaveAndRestore<Phase> restore(phase, Phase::Setup);
-      return retarget(value, wanted);
+      Sharding once = wanted; // which part of it a microbatch takes is for the microbatch
+      for (DimSharding &dim : once.dims)
+        llvm::erase(dim.axes, builder.getStringAttr(kMicrobatch));
+      return retarget(value, once);
     }
     return success();
   }

@@ -1,8 +1,7 @@
 #include "para/Partition/SeparateMicrobatches.h"
-#include "MicrobatchFacts.h"
+#include "WeighTerms.h"
 
 #include "para/IR/Program.h"
-#include "para/Ops/TensorBuilder.h"
 #include "para/Partition/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -17,13 +16,15 @@ namespace para {
 
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+void setPhase(Operation *op, Phase phase) { op->setAttr("para.phase", PhaseAttr::get(op->getContext(), phase)); }
 
 class Separator {
 public:
   Separator(func::FuncOp main, MeshAttr mesh)
-      : main(main), mesh(mesh), facts(main, mesh), microbatches(mesh.getSize(kMicrobatch)), axis(StringAttr::get(main.getContext(), kMicrobatch)) {}
+      : main(main), mesh(mesh), facts(main, mesh), weigher(main, mesh, facts, originals), microbatches(mesh.getSize(kMicrobatch)),
+        axis(StringAttr::get(main.getContext(), kMicrobatch)) {}
 
-  std::string run() {
+  FailureOr<std::string> run() {
     if (microbatches > 1) {
       // Each round changes what the next one sees: a hoisted count is no partial sum any more.
       for (bool changed = true; changed;) {
@@ -32,6 +33,8 @@ public:
         for (Operation &op : llvm::make_early_inc_range(main.getBody().front().without_terminator()))
           changed |= visit(&op);
       }
+      if (failed(checkMeaning()))
+        return failure();
       postpone();
     }
     for (BatchTermOpInterface term : collect<BatchTermOpInterface>()) { // what is still used means the same in microbatches
@@ -55,8 +58,12 @@ private:
     Phase phase = getPhase(op);
     if (phase != Phase::Forward && phase != Phase::Backward)
       return false;
-    if (auto term = dyn_cast<BatchTermOpInterface>(op))
-      return phase == Phase::Forward && facts.varies(op->getOperand(0)) && weigh(term);
+    if (auto term = dyn_cast<BatchTermOpInterface>(op)) {
+      if (phase == Phase::Backward || !facts.varies(op->getOperand(0)) || !weigher.weigh(term))
+        return false;
+      facts.markVarying(); // what follows from the term varies no more
+      return true;
+    }
     Structure structure = cast<StructureOpInterface>(op).getStructure();
     OpSplit split = OpSplit::get(op, structure);
     Projection projection(structure, mesh);
@@ -71,27 +78,36 @@ private:
       Operation *producer = value.getDefiningOp();
       if (getPhase(producer) == Phase::Prepare)
         continue; // hoisted already
-      if (facts.isStatic(value)) {
+      if (canHoist(value)) {
         changed = true;
-        operand.set(prepare(value));
-        if (facts.isStatic(op->getResult(0))) {
-          setPhase(op, Phase::Setup);
-          for (OpOperand &other : op->getOpOperands())
-            other.set(settle(other.get()));
-        }
+        operand.set(hoist(value));
         continue;
       }
       if (!own && facts.canPostpone(op))
         continue;
+      if (facts.isStatic(value))
+        refused = refused ? refused : op;
       changed = true;
-      if (localNode.empty())
+      if (localNode.empty()) {
         localNode = getNodeName(op->getLoc()).empty() ? std::string("the loss") : getNodeName(op->getLoc()).str();
+        localOp = op;
+      }
       localize(producer);
     }
+    if (changed && facts.isSettled(op)) // computed once, of data alone
+      moveToSetup(op);
     return changed;
   }
 
-  static void setPhase(Operation *op, Phase phase) { op->setAttr("para.phase", PhaseAttr::get(op->getContext(), phase)); }
+  /// Statistics of data that take statistics of data would need the batch twice; those that only the backward pass takes would be of
+  /// another loss than the one which is reported.
+  LogicalResult checkMeaning() {
+    if (!refused && localOp && !weigher.hasWeighed() && !facts.hasLocal(Phase::Forward))
+      refused = localOp;
+    if (!refused)
+      return success();
+    return refused->emitError() << "needs the whole batch at once and cannot run in microbatches: use --microbatches 1";
+  }
 
   /// What waits for a finished sum runs once all microbatches are done.
   void postpone() {
@@ -100,7 +116,13 @@ private:
         facts.visitPostponed(&op, [](Operation *later) { setPhase(later, Phase::Update); });
   }
 
-  /// A static value as the phase `setup` has it: what later phases make (constants) is made again there.
+  void moveToSetup(Operation *op) {
+    setPhase(op, Phase::Setup);
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(settle(operand.get()));
+  }
+
+  /// A value as the phase `setup` has it: what later phases make (constants) is made again there.
   Value settle(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || getPhase(op) == Phase::Prepare || getPhase(op) == Phase::Setup)
@@ -120,17 +142,61 @@ private:
     if (Value found = clones.lookup(value))
       return found;
     Operation *op = value.getDefiningOp();
-    IRMapping mapping;
-    for (Value operand : op->getOperands())
-      mapping.map(operand, map(operand));
     OpBuilder builder(op);
-    Operation *clone = builder.clone(*op, mapping);
+    Operation *clone;
+    if (auto count = dyn_cast<BatchCountOpInterface>(op)) { // of the whole batch
+      Value constant = TensorBuilder(op->getLoc(), builder).like(value, double(countElements(count)));
+      TermWeigher::adopt(constant, op, {});
+      clone = constant.getDefiningOp();
+    } else {
+      IRMapping mapping;
+      for (Value operand : op->getOperands())
+        mapping.map(operand, map(operand));
+      clone = builder.clone(*op, mapping);
+    }
     setPhase(clone, phase);
     for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
       clones[from] = to;
+      originals[to] = from;
       facts.addStatic(to);
     }
     return clones[value];
+  }
+
+  /// Whether an unfinished sum is one of data alone, or made of such linearly: it can be finished before the first microbatch.
+  bool canHoist(Value value) {
+    if (facts.isPreparable(value))
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (!op || getPhase(op) == Phase::Prepare)
+      return false;
+    Structure structure = cast<StructureOpInterface>(op).getStructure();
+    OpSplit split = OpSplit::get(op, structure);
+    Projection projection(structure, mesh);
+    return llvm::is_contained(split.partial, axis) && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+             return facts.varies(operand.get()) ? false : !projection.getOperand(split, operand.getOperandNumber()).isPartial(kMicrobatch) || canHoist(operand.get());
+           });
+  }
+
+  /// The value with its sums finished; who passes them on unfinished keeps the value that there was.
+  Value hoist(Value value) {
+    if (facts.isPreparable(value))
+      return prepare(value);
+    Operation *op = value.getDefiningOp();
+    Structure structure = cast<StructureOpInterface>(op).getStructure();
+    OpSplit split = OpSplit::get(op, structure);
+    Projection projection(structure, mesh);
+    OpBuilder builder(op);
+    Operation *finished = builder.clone(*op);
+    for (OpOperand &operand : finished->getOpOperands())
+      if (projection.getOperand(split, operand.getOperandNumber()).isPartial(kMicrobatch))
+        operand.set(hoist(operand.get()));
+    split.partial.clear(); // over all axes
+    split.partialOperand = -1;
+    finished->removeAttr("para.partial_operand");
+    split.annotate(finished);
+    finished->moveAfter(op);
+    return finished->getResult(cast<OpResult>(value).getResultNumber());
   }
 
   /// Takes the microbatch axis out of the sum that `op` passes on, back to the reductions that make it. The counts by which such
@@ -141,11 +207,11 @@ private:
     Projection projection(structure, mesh);
     bool passes = llvm::is_contained(split.partial, axis);
     SmallVector<Operation *> sources;
-    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-      if (passes && projection.getOperand(split, index).isPartial(kMicrobatch) && operand.getDefiningOp())
-        sources.push_back(operand.getDefiningOp());
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (passes && projection.getOperand(split, operand.getOperandNumber()).isPartial(kMicrobatch) && operand.get().getDefiningOp())
+        sources.push_back(operand.get().getDefiningOp());
       else
-        markCounts(operand);
+        markCounts(operand.get());
     }
     llvm::erase(split.partial, axis);
     if (split.partial.empty())
@@ -159,6 +225,7 @@ private:
         localize(source);
   }
 
+  /// The derivative of a mean divides by the same op as the mean itself: both then count a microbatch.
   void markCounts(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -169,150 +236,11 @@ private:
       markCounts(op->getOperand(0));
   }
 
-  /// A term of the loss that each microbatch has for itself: their mean; and its cotangent with the same weight.
-  bool weigh(BatchTermOpInterface term) {
-    if (!weighed.insert(term.getTerm()).second)
-      return false;
-    std::optional<Weight> weight;
-    if (typeOf(term->getOperand(0)).getRank() == 0)
-      weight = findCount(getElementTypeOrSelf(term->getOperand(0)));
-    for (BatchTermOpInterface other : collect<BatchTermOpInterface>()) {
-      if (other.getTerm() != term.getTerm())
-        continue;
-      Value mean = buildMean(other, weight, getPhase(other) == Phase::Backward);
-      other->replaceAllUsesWith(ValueRange{mean});
-      if (getPhase(other) == Phase::Forward)
-        passPartial(mean);
-    }
-    facts.markVarying(); // what follows from the term varies no more
-    return true;
-  }
-
-  int64_t getRows() {
-    auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
-    return batch ? batch.getInt() : microbatches;
-  }
-
-  /// What a mean over all microbatches weighs them by: the elements that another term of the loss counts from data (valid labels), if
-  /// there is such a term; the sum over a microbatch, and over the batch.
-  struct Weight {
-    Value own, all;
-  };
-  std::optional<Weight> findCount(Type elementType) {
-    for (BatchTermOpInterface term : collect<BatchTermOpInterface>()) {
-      Operation *ratio = term->getOperand(0).getDefiningOp();
-      if (!ratio || ratio->getNumOperands() != 2 || cast<StructureOpInterface>(ratio).getStructure().linearity != SmallVector<Linearity>{Linearity::Alone, Linearity::None})
-        continue;
-      Operation *count = ratio->getOperand(1).getDefiningOp();
-      while (count && getPhase(count) != Phase::Prepare && count->getNumOperands() == 1)
-        count = count->getOperand(0).getDefiningOp();
-      if (!count || getPhase(count) != Phase::Prepare || getElementTypeOrSelf(count->getResult(0)) != elementType || typeOf(count->getResult(0)).getRank() != 0)
-        continue;
-      for (auto [original, clone] : prepared) {
-        Operation *sum = original.getDefiningOp();
-        if (clone != count->getResult(0) || !facts.isPartial(original) || sum->getNumOperands() != 1)
-          continue;
-        OpSplit split = OpSplit::get(sum, cast<StructureOpInterface>(sum).getStructure());
-        if (llvm::is_contained(split.partial, axis))
-          continue;
-        OpBuilder builder(sum);
-        Operation *own = builder.clone(*sum);
-        split.local.push_back(axis);
-        split.annotate(own);
-        return Weight{own->getResult(0), clone};
-      }
-    }
-    return std::nullopt;
-  }
-
-  /// The mean of a value over the microbatches, weighted; `ownShare` stops at what a microbatch contributes.
-  Value buildMean(Operation *term, const std::optional<Weight> &weight, bool ownShare) {
-    OpBuilder builder(term);
-    TensorBuilder t(term->getLoc(), builder);
-    Value value = term->getOperand(0), divisor;
-    if (weight) {
-      value = t.mul(value, weight->own);
-      adopt(value, term, {});
-      divisor = weight->all;
-      if (!ownShare) { // shared out to the microbatch's rows, whose sum it is again
-        value = t.div(value, countRows(t, term));
-        adopt(value, term, {});
-      }
-    } else {
-      divisor = t.like(value, double(getRows()));
-      adopt(divisor, term, {});
-    }
-    Value sum = weight && ownShare ? value : sumOverRows(t, term, value, ownShare), mean = t.div(sum, divisor);
-    OpSplit passing;
-    if (!ownShare) {
-      passing.partial = {axis};
-      passing.partialOperand = 0;
-    }
-    adopt(mean, term, passing);
-    return mean;
-  }
-
-  /// The number of rows of a microbatch.
-  Value countRows(TensorBuilder &t, Operation *like) {
-    bool even = getRows() % microbatches == 0;
-    Value rows = t.like(like->getOperand(0), even ? double(getRows() / microbatches) : 1.0);
-    adopt(rows, like, {});
-    return even ? rows : sumOverRows(t, like, rows, true);
-  }
-
-  /// `value` once for every row of the batch, summed: over a microbatch's own rows, or (an unfinished sum) over all.
-  Value sumOverRows(TensorBuilder &t, Operation *like, Value value, bool own) {
-    SmallVector<int64_t> shape = {getRows()}, dims;
-    for (auto [dim, size] : llvm::enumerate(typeOf(value).getShape())) {
-      shape.push_back(size);
-      dims.push_back(dim + 1);
-    }
-    Value spread = t.broadcast(value, shape, dims), sum = t.reduceSum(spread, {0});
-    adopt(spread, like, {});
-    OpSplit split;
-    split.factors.push_back({{axis}, 1, 1});
-    if (own)
-      split.local = {axis};
-    adopt(sum, like, split);
-    return sum;
-  }
-
-  /// Gives a new op the phase and stage of `like`, and its split.
-  static void adopt(Value made, Operation *like, OpSplit split) {
-    Operation *op = made.getDefiningOp();
-    for (StringRef name : {"para.phase", "para.stage"})
-      if (Attribute attr = like->getAttr(name))
-        op->setAttr(name, attr);
-    split.factors.resize(cast<StructureOpInterface>(op).getStructure().factors.size());
-    split.annotate(op);
-  }
-
-  /// What was whole is an unfinished sum now; linear ops pass it on.
-  void passPartial(Value value) {
-    for (Operation *user : llvm::to_vector(value.getUsers())) {
-      if (getPhase(user) != Phase::Forward || !isa<StructureOpInterface>(user))
-        continue;
-      Structure structure = cast<StructureOpInterface>(user).getStructure();
-      OpSplit split = OpSplit::get(user, structure);
-      bool joint = true;
-      int alone = -1, partials = 0;
-      for (auto [index, operand] : llvm::enumerate(user->getOperands())) {
-        bool partial = facts.isPartial(operand);
-        partials += partial;
-        joint &= structure.linearity[index] == Linearity::Joint && partial;
-        if (partial && structure.linearity[index] == Linearity::Alone)
-          alone = index;
-      }
-      bool single = partials == 1 && alone >= 0 && (split.partial.empty() || split.partialOperand == alone);
-      if ((!joint && !single) || llvm::is_contained(split.partial, axis) || (joint && split.partialOperand >= 0))
-        continue;
-      split.partial.push_back(axis);
-      llvm::sort(split.partial, [](Axis a, Axis b) { return a.getValue() < b.getValue(); });
-      if (single)
-        split.partialOperand = alone;
-      split.annotate(user);
-      passPartial(user->getResult(0));
-    }
+  static int64_t countElements(BatchCountOpInterface count) {
+    int64_t elements = 1;
+    for (int64_t dim : count.getCountedDims())
+      elements *= typeOf(count->getOperand(0)).getDimSize(dim);
+    return elements;
   }
 
   /// Counts become constants: of the whole batch, or of a microbatch where all are of one size; else each counts its own rows.
@@ -320,20 +248,17 @@ private:
     for (BatchCountOpInterface count : collect<BatchCountOpInterface>()) {
       Value input = count->getOperand(0);
       Sharding sharding = facts.getSharding(input);
-      int64_t elements = 1;
-      bool local = false;
-      for (int64_t dim : count.getCountedDims()) {
-        elements *= typeOf(input).getDimSize(dim);
-        local |= localCounts.contains(count) && llvm::is_contained(sharding.dims[dim].axes, axis);
-      }
+      int64_t elements = countElements(count), rows = weigher.getRows();
+      bool local = localCounts.contains(count) &&
+                   llvm::any_of(count.getCountedDims(), [&](int64_t dim) { return llvm::is_contained(sharding.dims[dim].axes, axis); });
       OpBuilder builder(count);
       TensorBuilder t(count.getLoc(), builder);
       Value result = count->getResult(0);
-      bool even = getRows() % microbatches == 0;
-      double whole = local ? double(elements) / double(even ? microbatches : getRows()) : double(elements);
+      bool even = rows % microbatches == 0;
+      double whole = local ? double(elements) / double(even ? microbatches : rows) : double(elements);
       Value found = t.like(result, whole);
-      adopt(found, count, {});
-      result.replaceAllUsesWith(local && !even ? sumOverRows(t, count, found, true) : found);
+      TermWeigher::adopt(found, count, {});
+      result.replaceAllUsesWith(local && !even ? weigher.sumOverRows(t, count, found, true) : found);
       count->erase();
     }
   }
@@ -341,12 +266,13 @@ private:
   func::FuncOp main;
   MeshAttr mesh;
   MicrobatchFacts facts;
+  llvm::DenseMap<Value, Value> prepared, settled, originals;
+  TermWeigher weigher;
   int64_t microbatches;
   Axis axis;
-  llvm::DenseMap<Value, Value> prepared, settled;
   llvm::DenseSet<Operation *> localCounts;
-  llvm::DenseSet<uint64_t> weighed;
   std::string localNode;
+  Operation *localOp = nullptr, *refused = nullptr;
 };
 
 struct SeparateMicrobatchesPass : para::impl::SeparateMicrobatchesPassBase<SeparateMicrobatchesPass> {
@@ -355,19 +281,22 @@ struct SeparateMicrobatchesPass : para::impl::SeparateMicrobatchesPassBase<Separ
     auto mesh = getOperation()->getAttrOfType<MeshAttr>("para.mesh");
     if (failed(main) || !mesh)
       return signalPassFailure();
-    std::string local = separateMicrobatches(*main, mesh);
-    if (local.empty())
+    FailureOr<std::string> local = separateMicrobatches(*main, mesh);
+    if (failed(local))
+      return signalPassFailure();
+    if (local->empty())
       return;
     auto batch = (*main)->getAttrOfType<IntegerAttr>("para.batch");
     int64_t microbatches = mesh.getSize(kMicrobatch);
     if (batch && int64_t(llvm::divideCeil(batch.getInt(), microbatches)) * (microbatches - 1) >= batch.getInt()) {
-      emitError(main->getLoc()) << "'" << local << "' takes statistics over the batch, and the last of " << microbatches << " microbatches has none of the "
+      emitError(main->getLoc()) << "'" << *local << "' takes statistics over the batch, and the last of " << microbatches << " microbatches has none of the "
                                 << batch.getInt() << " samples: use fewer (--microbatches)";
       return signalPassFailure();
     }
-    emitRemark(main->getLoc()) << "'" << local << "' takes statistics over the batch: with " << microbatches << " microbatches they are those of each microbatch, serially and in parallel";
+    emitRemark(main->getLoc()) << "'" << *local << "' takes statistics over the batch: with " << microbatches
+                               << " microbatches they are those of each microbatch, serially and in parallel";
   }
 };
 } // namespace
 
-std::string para::separateMicrobatches(func::FuncOp main, MeshAttr mesh) { return Separator(main, mesh).run(); }
+FailureOr<std::string> para::separateMicrobatches(func::FuncOp main, MeshAttr mesh) { return Separator(main, mesh).run(); }

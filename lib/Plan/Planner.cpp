@@ -115,7 +115,10 @@ bool para::isSeparable(ModuleOp module) {
   Plan plan;
   plan.microbatches = 2;
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-  if (failed(applyPlan(main, plan)) || !separateMicrobatches(main, plan.getMesh(module.getContext())).empty())
+  if (failed(applyPlan(main, plan)))
+    return false;
+  FailureOr<std::string> local = separateMicrobatches(main, plan.getMesh(module.getContext()));
+  if (failed(local) || !local->empty())
     return false;
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
@@ -136,9 +139,9 @@ llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, con
   Candidate *best = findFastest(candidates);
   while (best && !best->exact) { // the fastest one's memory is made certain; if it does not fit after all, the next one's
     price(module, *best, machine, memory);
-    bool certain = best->exact;
+    bool wasExact = best->exact;
     Candidate *next = findFastest(candidates);
-    if (next == best && !certain)
+    if (next == best && !wasExact)
       break;
     best = next;
   }

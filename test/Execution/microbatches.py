@@ -66,6 +66,9 @@ class Model:
     def cross_entropy(self, *weights):
         return self.op("SoftmaxCrossEntropyLoss", self.scores, "labels", *weights, reduction="mean")
 
+    def masked(self):
+        return self.op("SoftmaxCrossEntropyLoss", self.scores, "labels", reduction="mean", ignore_index=2)
+
     def save(self, path, loss):
         self.nodes.append(helper.make_node("Identity", [loss], ["loss"], name="loss"))
         used = {name for node in self.nodes for name in node.input}
@@ -112,6 +115,35 @@ def spread(m):  # the batch's own variance is kept near one
     return m.op("Sub", m.cross_entropy(), m.op("Neg", m.mean(m.op("Mul", lack, lack))))
 
 
+def scaled_by_data(m):
+    return m.op("Mul", m.cross_entropy(), m.mean("y"))
+
+
+def scaled_masked(m):
+    return m.op("Mul", m.masked(), m.op("Abs", m.mean("y")))
+
+
+def root_before_count(m):
+    return m.op("Add", m.op("Sqrt", m.square_error()), m.cross_entropy())
+
+
+def centered_data(m):
+    m.scores = m.op("MatMul", m.op("MatMul", m.op("Sub", "x", m.mean("x", 0, keep=1)), "w1"), "w2")
+    return m.square_error()
+
+
+def row_weights(m):  # each row's share of all rows' weight, from data
+    weight = m.op("Abs", m.mean("y", 1))
+    share = m.op("Div", weight, m.op("ReduceSum", weight, keepdims=0))
+    difference = m.op("Sub", m.scores, "y")
+    return m.op("ReduceSum", m.op("Mul", m.mean(m.op("Mul", difference, difference), 1), share), keepdims=0)
+
+
+def used_twice(m):
+    total = m.op("Add", m.op("Sqrt", m.square_error()), m.cross_entropy())
+    return m.op("Add", total, m.op("Mul", total, m.number(0.1)))
+
+
 def norm(m):
     channels = [m.parameter("scale", (HIDDEN,)), m.parameter("bias", (HIDDEN,))]
     running = [m.tensor("mean", np.zeros(HIDDEN, np.float32)), m.tensor("variance", np.ones(HIDDEN, np.float32))]
@@ -133,6 +165,12 @@ MODELS = {
     "product": (product, "mean", []),
     "spread": (spread, "mean", []),
     "norm": (norm, "mean", []),
+    "scaled by data": (scaled_by_data, "whole", []),
+    "scaled masked": (scaled_masked, "whole", []),
+    "root before count": (root_before_count, "mean", []),
+    "centered data": (centered_data, "whole", []),
+    "row weights": (row_weights, "whole", []),
+    "used twice": (used_twice, "mean", []),
 }
 PLANS = [[], ["--ranks", "2", "--plan=ddp"], ["--ranks", "4", "--plan=zero2"], ["--ranks", "3", "--plan=zero3"], ["--ranks", "2", "--plan=tensor"],
          ["--ranks", "2", "--plan=pipeline"], ["--mesh", "data=2,pipeline=2", "--pipeline-schedule=gpipe"]]

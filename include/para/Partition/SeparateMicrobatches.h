@@ -23,8 +23,8 @@
 namespace para {
 
 /// Separates @main, annotated for `mesh`. Returns the node that first takes statistics of its microbatch alone, empty if there is
-/// none: then the microbatches' gradient is the whole batch's.
-std::string separateMicrobatches(mlir::func::FuncOp main, MeshAttr mesh);
+/// none: then the microbatches' gradient is the whole batch's. Fails, with an error at the op, where microbatches have no meaning.
+mlir::FailureOr<std::string> separateMicrobatches(mlir::func::FuncOp main, MeshAttr mesh);
 
 } // namespace para
 
