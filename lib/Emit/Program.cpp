@@ -193,8 +193,10 @@ private:
            {context, stream, small(get(op, "axis")), integer(get(op, "peer")), tag, buffers[0], integer(get(op, "bytes")), name});
     } else if (isa<rt::WaitOp>(op)) {
       llvm::Value *before = microbatch;
-      if (int64_t back = get(op, "back")) // the first ones of a step wait for the last ones of the step before
-        before = ir.CreateURem(ir.CreateAdd(microbatch, integer(microbatches - back)), integer(microbatches));
+      if (int64_t back = get(op, "back")) { // the first ones of a step wait for those that had their buffers last in the step before
+        llvm::Value *rounds = ir.CreateUDiv(ir.CreateSub(integer(microbatches - 1), microbatch), integer(back));
+        before = ir.CreateSelect(ir.CreateICmpULT(microbatch, integer(back)), ir.CreateAdd(microbatch, scaled(rounds, back)), ir.CreateSub(microbatch, integer(back)));
+      }
       call("para_wait", {context, stream, ir.CreateAdd(integer(get(op, "tag") * microbatches), before), name});
     } else if (isa<rt::EventRecordOp>(op)) {
       call("para_event_record", {context, stream, small(get(op, "event"))});

@@ -44,7 +44,7 @@ struct Execution {
     return llvm::all_of(transfers, [&](const Transfer &t) { return t.to != stage || t.phase != action.phase || done.count({t.from, t.phase, action.microbatch}); });
   }
   bool hasBuffer(int64_t stage, const Action &action, const Transfer &t) const {
-    return t.from != stage || t.phase != action.phase || action.microbatch < t.depth || done.count({t.to, t.phase, action.microbatch - t.depth});
+    return t.from != stage || t.written != action.phase || action.microbatch < t.depth || done.count({t.to, t.phase, action.microbatch - t.depth});
   }
   void run(llvm::ArrayRef<Transfer> transfers) {
     for (bool moved = true; moved;) {

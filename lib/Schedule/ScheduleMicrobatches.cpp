@@ -60,7 +60,8 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       // Outside of the microbatches stages talk to and fro; that they do not wait in a circle is shown op by op by the proofs.
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward;
       if (peer && ordered && op->getNumResults() == 0 && isa<CollectiveOpInterface>(op)) {
-        transfers.push_back({stage, peer.getInt(), getPhase(op)});
+        Operation *made = op->getOperand(0).getDefiningOp();
+        transfers.push_back({stage, peer.getInt(), getPhase(op), 1, getPhase(made ? made : op)});
         sends.push_back(op);
       }
     });

@@ -41,8 +41,11 @@ public:
         sendParameters();
         parametersSent = true;
       }
+      if (getPhase(&op) >= Phase::Backward)
+        sendBack();
       place(&op, getStage(&op));
     }
+    sendBack();
     return finish();
   }
 
@@ -148,9 +151,20 @@ private:
         if (!isa<func::ReturnOp>(user))
           users.insert(getStage(user));
       for (int64_t to = 0; to < stages; ++to)
-        if (to != stage && users.contains(to))
-          transfer(result, stage, to, getPhase(op), {});
+        if (to != stage && users.contains(to)) {
+          if (to < stage && getPhase(op) == Phase::Forward)
+            backwards.push_back({result, stage, to});
+          else
+            transfer(result, stage, to, getPhase(op), {});
+        }
     }
+  }
+
+  /// What the backward pass of an earlier stage takes from the forward pass of a later one goes with the backward pass: the earlier stage
+  /// cannot wait for it before it has sent what the later one needs.
+  void sendBack() {
+    for (auto [value, from, to] : std::exchange(backwards, {}))
+      transfer(value, from, to, Phase::Backward, {});
   }
 
   /// Whether a static op is used on a stage, directly or by other static ops.
@@ -199,6 +213,11 @@ private:
   int64_t stages, tags = 0;
   std::vector<IRMapping> mappings;
   std::vector<func::FuncOp> functions;
+  struct Transfer {
+    Value value;
+    int64_t from, to;
+  };
+  std::vector<Transfer> backwards; ///< of the forward pass, to earlier stages
   llvm::DenseSet<Value> statics;
   llvm::DenseMap<std::pair<Operation *, int64_t>, bool> needs;
 };

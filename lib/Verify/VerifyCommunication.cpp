@@ -19,7 +19,7 @@ struct Message {
   Operation *op;
   int64_t stage, peer, tag, depth;
   bool sends;
-  Phase phase;
+  Phase phase, written; ///< in which the message goes, in which its buffer is written
   Type type;
 };
 
@@ -64,7 +64,8 @@ private:
     auto depth = op->getAttrOfType<IntegerAttr>("depth");
     if (sends && (!depth || depth.getInt() < 1 || depth.getInt() > std::max<int64_t>(1, mesh.getSize(kMicrobatch))))
       return op->emitOpError("has a depth that is no number of microbatches");
-    messages[stage].push_back({op, stage, peer.getInt(), tag.getInt(), sends ? depth.getInt() : 0, sends, getPhase(op), sends ? op->getOperand(0).getType() : op->getResult(0).getType()});
+    messages[stage].push_back({op, stage, peer.getInt(), tag.getInt(), sends ? depth.getInt() : 0, sends, getPhase(op),
+                               sends && op->getOperand(0).getDefiningOp() ? getPhase(op->getOperand(0).getDefiningOp()) : getPhase(op), sends ? op->getOperand(0).getType() : op->getResult(0).getType()});
     return success();
   }
 
@@ -104,7 +105,7 @@ private:
         Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
         int64_t microbatch = cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt();
         for (const Message &message : messages[stage])
-          if (message.phase == phase && message.sends && microbatch >= message.depth)
+          if (message.written == phase && message.sends && microbatch >= message.depth)
             events[stage].push_back({&message, microbatch - message.depth, true});
         for (const Message &message : messages[stage])
           if (message.phase == phase)

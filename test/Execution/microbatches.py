@@ -139,6 +139,10 @@ def row_weights(m):  # each row's share of all rows' weight, from data
     return m.op("ReduceSum", m.op("Mul", m.mean(m.op("Mul", difference, difference), 1), share), keepdims=0)
 
 
+def hidden_norm(m):  # its squares are those of tanh's derivative: the first stage's backward pass takes them from the last stage
+    return m.op("Add", m.cross_entropy(), m.op("Mul", m.op("ReduceL2", m.hidden, keepdims=0), m.number(0.1)))
+
+
 def used_twice(m):
     total = m.op("Add", m.op("Sqrt", m.square_error()), m.cross_entropy())
     return m.op("Add", total, m.op("Mul", total, m.number(0.1)))
@@ -171,6 +175,7 @@ MODELS = {
     "centered data": (centered_data, "whole", []),
     "row weights": (row_weights, "whole", []),
     "used twice": (used_twice, "mean", []),
+    "hidden norm": (hidden_norm, "mean", []),
 }
 PLANS = [[], ["--ranks", "2", "--plan=ddp"], ["--ranks", "4", "--plan=zero2"], ["--ranks", "3", "--plan=zero3"], ["--ranks", "2", "--plan=tensor"],
          ["--ranks", "2", "--plan=pipeline"], ["--mesh", "data=2,pipeline=2", "--pipeline-schedule=gpipe"]]

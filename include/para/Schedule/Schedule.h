@@ -37,6 +37,7 @@ struct Transfer {
   int64_t from, to;
   Phase phase;
   int64_t depth = 1;
+  Phase written = phase; ///< in which the sender writes the buffer
 };
 
 /// Checks that every stage runs every microbatch once a phase, backward after forward, and that no stage waits for ever: an action
