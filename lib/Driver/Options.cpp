@@ -169,6 +169,9 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
+/// Flags of the interface that this version does not have.
+constexpr StringLiteral kToCome[] = {"--recompute", "--shard", "--report", "--verify", "--sequence-parallel", "--calibrate"};
+
 StringRef guess(StringRef name) {
   StringRef best, typed = name.ltrim('-');
   unsigned least = 4;
@@ -211,6 +214,8 @@ Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> argument
     auto [name, value] = argument.split('=');
     const Flag *flag = findFlag(name);
     if (!flag) {
+      if (llvm::is_contained(kToCome, name))
+        return fail("'" + name + "' is not there yet");
       StringRef near = guess(name);
       return fail("unknown flag '" + name + "'" + (near.empty() ? Twine("") : "; did you mean '" + near + "'?"));
     }

@@ -84,6 +84,7 @@ static Status saveTensors(const std::string &path, World &world, TensorStore &st
 /// Gives a complete checkpoint its name. One of that name goes only when the new one stands.
 static Status publish(const std::string &temporary, const std::string &path) {
   std::string aside = temporary + ".old";
+  removeCheckpoint(aside); // of a process that ended in between
   bool hadOne = std::rename(path.c_str(), aside.c_str()) == 0;
   if (std::rename(temporary.c_str(), path.c_str()) == 0) {
     if (hadOne)

@@ -30,7 +30,8 @@ struct para_context {
 
   int64_t bytesSent = 0;
   /// Grows to what the largest call needs, so that later steps allocate nothing; what was in it is lost then. Begins at a page.
-  char *scratchFor(int64_t bytes);
+  /// Null where there is no memory, which is reported.
+  char *scratchFor(int64_t bytes, const char *op);
   char *scratch = nullptr;
   int64_t scratchBytes = 0;
 

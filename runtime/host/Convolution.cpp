@@ -190,7 +190,9 @@ static para_status runHalf(para_context *ctx, const para_convolution_desc *desc,
     offsets[i] = bytes;
     bytes += aligned(counts[i] * 4);
   }
-  char *scratch = ctx->scratchFor(bytes);
+  char *scratch = ctx->scratchFor(bytes, op);
+  if (!scratch)
+    return PARA_ERROR;
   void *floats[] = {scratch + offsets[0], scratch + offsets[1], scratch + offsets[2]};
   for (int i = 0; i < 3; ++i)
     if (i != desc->kind)
@@ -215,7 +217,10 @@ para_status para_convolution(para_context *ctx, int32_t stream, const para_convo
   case PARA_BF16: {
     std::string cause;
     ConvolutionCache::Entry *entry = ctx->convolutions->find(desc, cause);
-    return entry ? runLibrary(ctx, *entry, addresses, ctx->scratchFor(entry->scratchBytes), op) : ctx->fail(op, cause);
+    if (!entry)
+      return ctx->fail(op, cause);
+    char *scratch = ctx->scratchFor(entry->scratchBytes, op);
+    return scratch || entry->scratchBytes == 0 ? runLibrary(ctx, *entry, addresses, scratch, op) : PARA_ERROR;
   }
   case PARA_F16:
     return runHalf(ctx, desc, addresses, op);

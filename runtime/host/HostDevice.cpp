@@ -25,14 +25,16 @@ para_context::~para_context() {
     munmap(scratch, size_t(scratchBytes));
 }
 
-char *para_context::scratchFor(int64_t bytes) {
+char *para_context::scratchFor(int64_t bytes, const char *op) {
   if (bytes <= scratchBytes)
     return scratch;
+  void *address = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) {
+    fail(op, "there is no memory for " + std::to_string(bytes) + " bytes of scratch");
+    return nullptr;
+  }
   if (scratch)
     munmap(scratch, size_t(scratchBytes));
-  void *address = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED)
-    throw std::bad_alloc();
   madvise(address, size_t(bytes), MADV_HUGEPAGE);
   scratch = static_cast<char *>(address);
   scratchBytes = bytes;

@@ -77,7 +77,10 @@ para_status MpiCommunicator::allReduce(para_context *ctx, const Collective &call
   int64_t n = size();
   auto begin = [&](int64_t piece) { return call.count * wrap(piece) / n; };
   auto count = [&](int64_t piece) { return call.count * (wrap(piece) + 1) / n - begin(piece); };
-  char *scratch = ctx->scratchFor(call.bytes((call.count + n - 1) / n));
+  int64_t scratchBytes = call.bytes((call.count + n - 1) / n);
+  char *scratch = ctx->scratchFor(scratchBytes, call.op);
+  if (!scratch && scratchBytes)
+    return PARA_ERROR;
   if (call.in != call.out)
     std::memmove(call.out, call.in, size_t(call.bytes(call.count)));
   for (int64_t step = 0; step < n - 1; ++step) {
@@ -111,7 +114,9 @@ para_status MpiCommunicator::allGather(para_context *ctx, const Collective &call
 
 para_status MpiCommunicator::reduceScatter(para_context *ctx, const Collective &call) {
   int64_t part = call.bytes(call.count);
-  char *received = ctx->scratchFor(2 * part), *sum = received + part;
+  char *received = ctx->scratchFor(2 * part, call.op), *sum = received + part;
+  if (!received && part)
+    return PARA_ERROR;
   std::memcpy(sum, call.in + wrap(myIndex - 1) * part, size_t(part));
   for (int64_t step = 0; step < size() - 1; ++step) {
     if (para_status status = pass(ctx, call, sum, part, received, part))
@@ -127,7 +132,9 @@ para_status MpiCommunicator::allToAll(para_context *ctx, const Collective &call)
   int64_t part = call.bytes(call.count), n = size();
   const char *in = call.in;
   if (call.out < call.in + n * part && call.in < call.out + n * part) {
-    char *scratch = ctx->scratchFor(n * part);
+    char *scratch = ctx->scratchFor(n * part, call.op);
+    if (!scratch)
+      return PARA_ERROR;
     std::memcpy(scratch, call.in, size_t(n * part));
     in = scratch;
   }

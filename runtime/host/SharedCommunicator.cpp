@@ -102,7 +102,9 @@ para_status SharedCommunicator::run(para_context *ctx, const Collective &call) {
                    (call.kind == CollectiveKind::ReduceScatter && call.out == call.in + myIndex * part) ||
                    (call.kind == CollectiveKind::AllGather && call.in == call.out + myIndex * part);
   bool isStaged = overlaps && !isInPlace;
-  char *to = isStaged ? ctx->scratchFor(outBytes) : call.out;
+  char *to = isStaged ? ctx->scratchFor(outBytes, call.op) : call.out;
+  if (!to && outBytes)
+    return PARA_ERROR;
 
   if (call.kind == CollectiveKind::AllReduce) {
     int64_t first = call.count * myIndex / n, last = call.count * (myIndex + 1) / n;

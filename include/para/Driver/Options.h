@@ -15,16 +15,16 @@ namespace para {
 /// The flags of the driver; one field a row of the table in Options.cpp, which also makes `--help`.
 struct DriverOptions {
   std::string input, output, emit = "exe", target = "host", precision, loss, optimizer = "adamw", lrSchedule = "constant", plan = "auto";
-  std::string machine, schedule, planOut, report, progress = "auto", recompute;
+  std::string machine, schedule, planOut, progress = "auto";
   std::vector<std::string> arch = {"sm_80", "sm_90", "sm_100"};
   llvm::StringMap<int64_t> dims;
   std::map<std::string, int64_t> mesh;
-  std::vector<std::string> trainable, freeze, shards, runFlags;
+  std::vector<std::string> trainable, freeze, runFlags;
   std::vector<std::string> explainFiles; ///< two plans that are to be compared, or none
   double clipNorm = 0, clipValue = 0;
   int64_t microbatches = 0, ranks = 0;
   int zero = -1;
-  bool train = false, explain = false, simulate = false, json = false, verify = false, run = false, verbose = false, timing = false;
+  bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool keepGradients = false, help = false, version = false;
 };
 
