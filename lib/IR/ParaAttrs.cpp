@@ -105,6 +105,16 @@ LogicalResult SourceAttr::verify(Emitter emitError, StringAttr, int64_t offset, 
   return success();
 }
 
+LogicalResult IndexRangeAttr::verify(Emitter emitError, int64_t begin, int64_t end, DenseI64ArrayAttr, DenseI64ArrayAttr offsets, DenseI64ArrayAttr sizes, StringAttr) {
+  if (begin > end)
+    return emitError() << "a range from " << begin << " to " << end << " ends before it begins";
+  if (offsets.size() != sizes.size())
+    return emitError() << "a box has " << offsets.size() << " offsets and " << sizes.size() << " sizes";
+  if (llvm::any_of(offsets.asArrayRef(), [](int64_t n) { return n < 0; }) || llvm::any_of(sizes.asArrayRef(), [](int64_t n) { return n < 0; }))
+    return emitError() << "a box has no negative offsets or sizes";
+  return success();
+}
+
 static SmallVector<StringRef> namesOf(ArrayAttr axes) {
   return llvm::map_to_vector(axes, [](Attribute axis) { return cast<StringAttr>(axis).getValue(); });
 }

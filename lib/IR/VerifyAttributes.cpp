@@ -35,6 +35,11 @@ bool isTensorType(Attribute attr) {
   return tensor && tensor.hasStaticShape() && isElementType(tensor.getElementType());
 }
 
+bool areRanges(Attribute attr) {
+  auto list = dyn_cast<ArrayAttr>(attr);
+  return list && llvm::all_of(list, llvm::IsaPred<IndexRangeAttr>);
+}
+
 struct Rule {
   StringRef name;
   Check holds;
@@ -68,6 +73,7 @@ const Rule kValueRules[] = {{"para.kind", is<StringAttr>, "a text"},
                             {"para.batch_dim", isIndex, "the index of a dimension"},
                             {"para.default", isNumber, "a number of type f64"},
                             {"para.initial", isNumber, "a number of type f64"},
+                            {"para.index_ranges", areRanges, "a list of index ranges"},
                             {"para.global", isTensorType, "the type of a tensor"}};
 
 LogicalResult check(ArrayRef<Rule> rules, Operation *op, const Twine &where, NamedAttribute attr) {

@@ -184,3 +184,13 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = para.neg %x {para.target = #para.sharding<[["data"]], blocks = [2]>} : tensor<3xf32>
   return %0 : tensor<3xf32>
 }
+
+// -----
+
+// expected-error @+1 {{argument 0: para.index_ranges is [3], where a list of index ranges is expected}}
+func.func @main(%x: tensor<3xi64> {para.index_ranges = [3]}) { return }
+
+// -----
+
+// expected-error @+1 {{a box has 2 offsets and 1 sizes}}
+func.func @main(%x: tensor<3xi64> {para.index_ranges = [#para.index_range<0, 3, [], [0, 0], [3], "node">]}) { return }

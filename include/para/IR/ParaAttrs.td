@@ -100,6 +100,7 @@ def Para_IndexRangeAttr : AttrDef<ParaDialect, "IndexRange"> {
   let parameters = (ins "int64_t":$begin, "int64_t":$end, "::mlir::DenseI64ArrayAttr":$exempt, "::mlir::DenseI64ArrayAttr":$offsets,
                         "::mlir::DenseI64ArrayAttr":$sizes, "::mlir::StringAttr":$node);
   let assemblyFormat = "`<` $begin `,` $end `,` $exempt `,` $offsets `,` $sizes `,` $node `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif
