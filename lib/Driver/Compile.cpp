@@ -234,15 +234,36 @@ private:
     }
     if (request.ranks > (1 << 20))
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "%lld ranks are asked for (--ranks, --machine); the most is %d", (long long)request.ranks, 1 << 20);
-    if (options.plan != "auto")
+    if (options.plan != "auto") {
+      request.zero = -1; // the recipe's own; another is refused
       return finish(makeRecipe(options.plan, request), module, request);
+    }
     if (!options.mesh.empty() || request.ranks == 1)
       return finish(makeMeshPlan(request), module, request);
     return price(module, getCandidates(request), request);
   }
 
+  /// What flags say beside a recipe or a plan file must be what it has.
+  llvm::Error checkAgainstFlags(const Plan &plan) {
+    auto differ = [&](StringRef flag, int64_t asked, int64_t there) {
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), (flag + "=" + Twine(asked) + " contradicts --plan=" + options.plan + ", which has " + Twine(there) + ": leave one of them out").str());
+    };
+    std::map<std::string, int64_t> sizes = {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}};
+    for (const auto &[axis, size] : options.mesh)
+      if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
+        return differ("--mesh " + axis, size, there);
+    if (options.microbatches > 0 && options.microbatches != plan.microbatches)
+      return differ("--microbatches", options.microbatches, plan.microbatches);
+    if (options.zero >= 0 && plan.data > 1 && options.zero != plan.zero)
+      return differ("--zero", options.zero, plan.zero);
+    return llvm::Error::success();
+  }
+
   /// A plan that was asked for is taken; to be explained or simulated it is priced as the only candidate.
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
+    if (plan && options.plan != "auto")
+      if (llvm::Error error = checkAgainstFlags(*plan))
+        return std::move(error);
     if (!plan || !(options.explain || options.simulate))
       return plan;
     request.ranks = plan->getNumRanks();

@@ -111,6 +111,10 @@ Status Worker::summarize(const StepRecord &last, const std::vector<double> &seco
 }
 
 Status Worker::train(int &exitCode) {
+  auto isGradient = [](const Tensor &tensor) { return tensor.kind == TensorKind::Gradient; };
+  bool keepsGradients = std::any_of(manifest.stages.begin(), manifest.stages.end(), [&](const Stage &stage) { return std::any_of(stage.tensors.begin(), stage.tensors.end(), isGradient); });
+  if (!flags.dumpGrads.empty() && !keepsGradients)
+    return Status::error("--dump-grads: this program does not keep its gradients; compile it with --keep-gradients");
   Dataset data, validation;
   int64_t totalSteps = 0;
   PARA_TRY(world.agree(openData(data, validation, totalSteps)));
@@ -138,7 +142,7 @@ Status Worker::train(int &exitCode) {
     if (done - firstStep >= warmup)
       timings.push_back(record.seconds);
     if (done == firstStep && !flags.dumpGrads.empty())
-      PARA_TRY(store->dump(flags.dumpGrads, [](const Tensor &tensor) { return tensor.kind == TensorKind::Gradient; }));
+      PARA_TRY(store->dump(flags.dumpGrads, isGradient));
     int64_t steps = done + 1;
     bool isLast = steps == totalSteps || stopSignal;
     if (isLast)

@@ -158,7 +158,7 @@ Status Worker::runActions(const std::vector<Bound> &actions) {
   return device->finishStep();
 }
 
-Status Worker::readMeasured(const char *name, Measured &measured) {
+Status Worker::readMeasured(const std::string &name, Measured &measured) {
   for (const Tensor &tensor : store->stage().tensors)
     if (tensor.kind == TensorKind::Output && tensor.name == name && tensor.globalElements() == 1) {
       PARA_TRY(store->readScalar(tensor, measured.value));
@@ -178,7 +178,8 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   struct Verdict {
     int32_t stopSignal = 0, faultRank = -1, fault = 0;
   } verdict;
-  PARA_TRY(readMeasured("loss", mine.loss));
+  // The loss is the first output, whatever the model calls it.
+  PARA_TRY(readMeasured(manifest.outputs.empty() ? "loss" : manifest.outputs[0].name, mine.loss));
   PARA_TRY(readMeasured("grad_norm", mine.gradNorm));
   mine.bytesSent = bytesSent;
   mine.stopSignal = world.control() && world.control()->stopSignal() ? world.control()->stopSignal() : stopRequested();

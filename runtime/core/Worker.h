@@ -43,7 +43,7 @@ private:
   Status exchange(StepRecord &record, int64_t bytesSent, int &stopSignal);
   /// For --dump-state: parameters, states and the outputs of the last step.
   Status dumpState();
-  Status readMeasured(const char *name, Measured &measured);
+  Status readMeasured(const std::string &name, Measured &measured);
 
   // Trainer.cpp
   Status openData(Dataset &data, Dataset &validation, int64_t &totalSteps);
