@@ -1,0 +1,66 @@
+//===- Model.h - A problem made smaller -----------------------------------===//
+//
+// Nodes whose strategies determine each other are one variable here; what no solution can take is gone. Every assignment of a model that
+// is within the limit is a solution of the problem at the same cost, and some cheapest solution is left.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LIB_SOLVE_MODEL_H
+#define PARA_LIB_SOLVE_MODEL_H
+
+#include "para/Solve/Problem.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace para {
+
+using Labels = std::vector<int32_t>;
+
+/// Costs add up below 2^53 and are exact as doubles; what is impossible is `kNever`, and stays so in sums.
+constexpr double kNever = 1e18;
+inline double addCosts(double a, double b) { return a + b >= kNever / 2 ? kNever : a + b; }
+
+struct Model {
+  /// What a variable uses at the times [begin, end), by label.
+  struct Item {
+    int32_t begin, end;
+    std::vector<int64_t> usage;
+  };
+  struct Variable {
+    std::vector<double> cost; ///< by label; empty: the variable is gone
+    std::vector<Item> items;
+    llvm::DenseMap<int32_t, int32_t> edges; ///< neighbour -> edge
+    size_t size() const { return cost.size(); }
+  };
+  struct Edge {
+    int32_t a = -1, b = -1;
+    std::vector<double> cost; ///< at i * size(b) + j; empty: the edge is gone
+  };
+  /// Where a node of the problem is: its strategy by label of its variable.
+  struct Place {
+    int32_t variable;
+    std::vector<int32_t> strategy;
+  };
+
+  std::vector<Variable> variables;
+  std::vector<Edge> edges;
+  std::vector<Place> places;
+  std::vector<int64_t> baseUsage; ///< by time: what is used whatever is chosen
+  double baseCost = 0;
+  int64_t limit = 0;
+
+  double getCost(const Labels &labels) const;
+  /// Strategies of the problem's nodes.
+  std::vector<int32_t> expand(const Labels &labels) const;
+  /// Cost of an edge seen from one of its ends.
+  double at(const Edge &edge, int32_t from, int32_t mine, int32_t theirs) const {
+    return edge.a == from ? edge.cost[size_t(mine) * variables[edge.b].size() + theirs] : edge.cost[size_t(theirs) * variables[edge.b].size() + mine];
+  }
+};
+
+/// Times are replaced by those at which the usage can be largest, labels that cannot be taken are dropped, variables that determine each
+/// other are merged, those with one label left are folded into the rest. Fails where there is no solution.
+llvm::Expected<Model> reduce(const Problem &problem);
+
+} // namespace para
+
+#endif
