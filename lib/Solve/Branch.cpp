@@ -24,6 +24,10 @@ public:
   bool run(size_t most, const Clock &clock) {
     if (llvm::any_of(usage, [&](double used) { return used > flat.limit; }))
       return true;
+    if (!flat.size()) {
+      bestCost = std::min(bestCost, flat.baseCost);
+      return true;
+    }
     open(0, 0);
     int32_t v = 0;
     for (size_t visited = 0;; ++visited) {
@@ -107,9 +111,10 @@ private:
 };
 } // namespace
 
-bool para::searchBranches(const Flat &flat, Messages &messages, llvm::ArrayRef<double> prices, size_t most, const Clock &clock, double &bestCost, Labels &best) {
+bool para::searchBranches(const Flat &flat, llvm::ArrayRef<double> prices, size_t most, const Clock &clock, double &bestCost, Labels &best) {
+  Messages messages(flat);
   messages.setPrices(prices);
-  for (int pass = 0; pass < 3; ++pass)
+  for (int pass = 0; pass < 10; ++pass)
     messages.pass();
   double paid = 0;
   for (size_t t = 0; t < prices.size(); ++t)

@@ -3,7 +3,7 @@
 // Depth first over the variables in their order. The messages that come from later variables bound what those add, exactly where the model
 // is a tree and the limit does not bind, so that branches end early.
 //
-// Example: Branch branch(flat, messages, prices); bool whole = branch.run(limit, clock, bestCost, best);
+// Example: bool whole = searchBranches(flat, prices, most, clock, bestCost, best);
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LIB_SOLVE_BRANCH_H
@@ -14,11 +14,9 @@
 
 namespace para {
 
-class Messages;
-
 /// Looks for labels within the limit that cost less than `bestCost`, and puts the cheapest into `best` and `bestCost`. Costs are integers.
 /// Returns whether all were looked at (or excluded), within `most` visited labels: then there are none cheaper than `bestCost`.
-bool searchBranches(const Flat &flat, Messages &messages, llvm::ArrayRef<double> prices, size_t most, const Clock &clock, double &bestCost, Labels &best);
+bool searchBranches(const Flat &flat, llvm::ArrayRef<double> prices, size_t most, const Clock &clock, double &bestCost, Labels &best);
 
 } // namespace para
 

@@ -1,11 +1,31 @@
 #include "Dual.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
 
 using namespace para;
 
-Dual::Dual(const Flat &flat) : bestPrices(flat.base.size(), 0), flat(flat), messages(flat), prices(flat.base.size(), 0), direction(flat.base.size(), 0) {}
+Dual::Dual(const Flat &flat, std::vector<double> start)
+    : bestPrices(start), flat(flat), messages(flat), prices(std::move(start)), direction(flat.base.size(), 0) {
+  messages.setPrices(prices);
+  for (int pass = 0; pass < 10; ++pass) // from messages of nothing, the first steps would lead astray
+    messages.pass();
+}
+
+/// What a bound at `prices` has in addition to the messages'; in `slack` what roundings can have added to `bound` messages.
+double Dual::getBack(double bound, double &slack) const {
+  double back = flat.baseCost, paid = 0;
+  for (size_t t = 0; t < prices.size(); ++t) {
+    back += prices[t] * (flat.base[t] - flat.limit);
+    paid += prices[t] * (flat.base[t] + flat.limit);
+  }
+  // Each sum has been rounded about as often as there are links, times and labels' items.
+  double roundings = double(10 * flat.links.size() + flat.base.size() + 4 * flat.items.size() + 100);
+  slack = 0x1p-53 * (roundings * messages.getLargest() + double(flat.base.size() + 10) * (paid + std::abs(bound) + std::abs(flat.baseCost)));
+  return back;
+}
 
 size_t Dual::getStepWork() const { return 4 * flat.cells.size() + 40 * flat.edges.size() + flat.usages.size() + 4 * flat.base.size(); }
 
@@ -17,20 +37,13 @@ double Dual::evaluate() {
     bound = messages.pass();
   messages.decode(last);
   usage = flat.getUsage(last);
-  double back = 0, most = INT64_MIN, paid = 0;
-  for (size_t t = 0; t < usage.size(); ++t) {
-    back += prices[t] * (flat.base[t] - flat.limit);
-    paid += prices[t] * (flat.base[t] + flat.limit);
-    most = std::max(most, usage[t] - flat.limit);
-  }
-  if (double cost = flat.getCost(last); most <= 0 && cost < bestCost) {
-    best = last;
-    bestCost = cost;
-  }
-  bound += flat.baseCost + back;
-  // Each sum has been rounded about as often as there are links, times and labels' items.
-  double roundings = double(10 * flat.links.size() + flat.base.size() + 4 * flat.items.size() + 100);
-  double slack = 0x1p-53 * (roundings * messages.getLargest() + double(flat.base.size() + 10) * (paid + std::abs(bound)));
+  if (llvm::all_of(usage, [&](double used) { return used <= flat.limit; }))
+    if (double cost = flat.getCost(last); cost < bestCost) {
+      best = last;
+      bestCost = cost;
+    }
+  double slack = 0;
+  bound += getBack(bound, slack);
   if (bound - slack > this->bound) {
     this->bound = bound - slack;
     bestPrices = prices;
@@ -82,10 +95,8 @@ std::vector<double> Dual::getLabelBounds() {
   messages.setPrices(prices);
   double before = messages.pass();
   messages.pass(&bounds);
-  double back = flat.baseCost;
-  for (size_t t = 0; t < prices.size(); ++t)
-    back += prices[t] * (flat.base[t] - flat.limit);
+  double slack = 0, back = getBack(before, slack);
   for (double &entry : bounds)
-    entry += before + back;
+    entry += before + back - slack;
   return bounds;
 }

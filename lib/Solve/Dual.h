@@ -18,7 +18,8 @@ namespace para {
 
 class Dual {
 public:
-  explicit Dual(const Flat &flat);
+  /// Climbs from `prices`, by time.
+  Dual(const Flat &flat, std::vector<double> prices);
 
   double bound = -kNever; ///< no solution costs less; rounding is allowed for
   std::vector<double> bestPrices;
@@ -36,6 +37,7 @@ public:
 private:
   void step();
   double evaluate();
+  double getBack(double bound, double &slack) const;
   size_t getStepWork() const;
 
   const Flat &flat;

@@ -9,6 +9,7 @@
 
 #include "para/Solve/Problem.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace para {
@@ -41,16 +42,27 @@ struct Model {
     std::vector<int32_t> strategy;
   };
 
+  /// A variable that is gone: the best it can do is known by its neighbours' labels.
+  struct Elimination {
+    int32_t variable, a, b; ///< b, or both, may be -1
+    int32_t rows, columns;  ///< labels of a, of b; 1 where there is none
+    Labels label;           ///< at row * columns + column
+    void relabel(int32_t neighbour, llvm::ArrayRef<int32_t> map);
+  };
+
   std::vector<Variable> variables;
   std::vector<Edge> edges;
   std::vector<Place> places;
+  std::vector<Elimination> eliminated;
   std::vector<int64_t> baseUsage; ///< by time: what is used whatever is chosen
+  Labels times;                   ///< which of the times at first each is
   double baseCost = 0;
   int64_t limit = 0;
 
-  double getCost(const Labels &labels) const;
-  /// Strategies of the problem's nodes.
-  std::vector<int32_t> expand(const Labels &labels) const;
+  /// Strategies of the problem's nodes, given labels of the variables that are left.
+  std::vector<int32_t> expand(Labels labels) const;
+  /// Labels of the variables that are left, given strategies; empty where those are no longer here.
+  Labels getLabels(llvm::ArrayRef<int32_t> choice) const;
   /// Cost of an edge seen from one of its ends.
   double at(const Edge &edge, int32_t from, int32_t mine, int32_t theirs) const {
     return edge.a == from ? edge.cost[size_t(mine) * variables[edge.b].size() + theirs] : edge.cost[size_t(theirs) * variables[edge.b].size() + mine];
@@ -60,6 +72,9 @@ struct Model {
 /// Times are replaced by those at which the usage can be largest, labels that cannot be taken are dropped, variables that determine each
 /// other are merged, those with one label left are folded into the rest. Fails where there is no solution.
 llvm::Expected<Model> reduce(const Problem &problem);
+
+/// Keeps, of each variable, the labels that are alive, and makes the model as small as that allows.
+void restrict(Model &model, llvm::ArrayRef<llvm::BitVector> alive);
 
 } // namespace para
 

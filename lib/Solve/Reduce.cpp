@@ -1,5 +1,5 @@
 //===- Reduce.cpp - Presolve ----------------------------------------------===//
-#include "Model.h"
+#include "Edit.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
@@ -11,76 +11,45 @@
 using namespace llvm;
 using namespace para;
 
-double Model::getCost(const Labels &labels) const {
-  double sum = baseCost;
-  for (size_t v = 0; v < variables.size(); ++v)
-    if (variables[v].size())
-      sum = addCosts(sum, variables[v].cost[labels[v]]);
-  for (const Edge &edge : edges)
-    if (!edge.cost.empty())
-      sum = addCosts(sum, edge.cost[size_t(labels[edge.a]) * variables[edge.b].size() + labels[edge.b]]);
-  return sum;
-}
-
-std::vector<int32_t> Model::expand(const Labels &labels) const {
-  std::vector<int32_t> choice;
-  for (const Place &place : places)
-    choice.push_back(place.strategy[variables[place.variable].size() ? labels[place.variable] : 0]);
-  return choice;
-}
-
 namespace {
-class Reducer {
-public:
-  explicit Reducer(const Problem &problem) : problem(problem) {}
-
-  Expected<Model> run() {
-    placeTimes();
-    build();
-    // Merging two edges into one can make pairs impossible, which can drop labels, which can make edges determine an end.
-    do {
-      if (!dropUnsupported())
-        return createStringError(inconvertibleErrorCode(), "there is no solution: some node has no strategy that is possible with its neighbours'");
-      foldSingles();
-    } while (merge());
-    return std::move(model);
-  }
-
-private:
-  /// The usage is largest at the last start before an end: other times need not be looked at.
-  void placeTimes() {
-    std::vector<std::pair<int64_t, bool>> events; // time, starts; what ends goes first
-    for (const Problem::Node &node : problem.nodes)
-      if (node.begin < node.end) {
-        events.push_back({node.begin, true});
-        events.push_back({node.end, false});
-      }
-    llvm::sort(events);
-    for (size_t i = 0; i < events.size(); ++i)
-      if (events[i].second && (i + 1 == events.size() || !events[i + 1].second))
-        times.push_back(events[i].first);
-  }
-
-  int32_t timeFrom(int64_t t) const { return int32_t(llvm::lower_bound(times, t) - times.begin()); }
-
-  void build() {
-    model.limit = problem.usageLimit;
-    model.baseUsage.assign(times.size(), 0);
-    model.variables.resize(problem.nodes.size());
-    members.resize(problem.nodes.size());
-    for (auto [i, node] : enumerate(problem.nodes)) {
-      Model::Variable &variable = model.variables[i];
-      variable.cost.assign(node.costs.begin(), node.costs.end());
-      for (double &cost : variable.cost)
-        cost = std::min(cost, kNever);
-      Model::Item item{timeFrom(node.begin), timeFrom(node.end), node.usages};
-      if (item.begin < item.end && llvm::any_of(item.usage, [](int64_t usage) { return usage > 0; }))
-        variable.items.push_back(std::move(item));
-      Labels strategies(node.costs.size());
-      std::iota(strategies.begin(), strategies.end(), 0);
-      model.places.push_back({int32_t(i), strategies});
-      members[i].push_back(int32_t(i));
+/// A variable for each node. The usage is largest at the last start before an end: other times need not be looked at.
+Model build(const Problem &problem) {
+  std::vector<std::pair<int64_t, bool>> events; // time, starts; what ends goes first
+  for (const Problem::Node &node : problem.nodes)
+    if (node.begin < node.end) {
+      events.push_back({node.begin, true});
+      events.push_back({node.end, false});
     }
+  llvm::sort(events);
+  std::vector<int64_t> times;
+  for (size_t i = 0; i < events.size(); ++i)
+    if (events[i].second && (i + 1 == events.size() || !events[i + 1].second))
+      times.push_back(events[i].first);
+  auto timeFrom = [&](int64_t t) { return int32_t(llvm::lower_bound(times, t) - times.begin()); };
+  Model model;
+  model.limit = problem.usageLimit;
+  model.baseUsage.assign(times.size(), 0);
+  model.times.resize(times.size());
+  std::iota(model.times.begin(), model.times.end(), 0);
+  model.variables.resize(problem.nodes.size());
+  for (auto [i, node] : enumerate(problem.nodes)) {
+    Model::Variable &variable = model.variables[i];
+    variable.cost.assign(node.costs.begin(), node.costs.end());
+    for (double &cost : variable.cost)
+      cost = std::min(cost, kNever);
+    Model::Item item{timeFrom(node.begin), timeFrom(node.end), node.usages};
+    if (item.begin < item.end && llvm::any_of(item.usage, [](int64_t usage) { return usage > 0; }))
+      variable.items.push_back(std::move(item));
+    Labels strategies(node.costs.size());
+    std::iota(strategies.begin(), strategies.end(), 0);
+    model.places.push_back({int32_t(i), strategies});
+  }
+  return model;
+}
+
+class Reducer : public Editor {
+public:
+  Reducer(const Problem &problem, Model &model) : Editor(model) {
     for (const Problem::Edge &edge : problem.edges) {
       std::vector<double> cost(edge.costs.begin(), edge.costs.end());
       for (double &entry : cost)
@@ -89,31 +58,17 @@ private:
     }
   }
 
-  /// Adds to the edge between two variables, which is made if it is not there.
-  void addEdge(int32_t a, int32_t b, std::vector<double> cost) {
-    auto [it, fresh] = model.variables[a].edges.try_emplace(b, int32_t(model.edges.size()));
-    if (fresh) {
-      model.variables[b].edges[a] = it->second;
-      model.edges.push_back({a, b, std::move(cost)});
-      return;
-    }
-    Model::Edge &edge = model.edges[it->second];
-    size_t rows = model.variables[a].size(), columns = model.variables[b].size();
-    bool same = edge.a == a;
-    for (size_t i = 0; i < rows; ++i)
-      for (size_t j = 0; j < columns; ++j) {
-        double &entry = edge.cost[same ? i * columns + j : j * rows + i];
-        entry = addCosts(entry, cost[i * columns + j]);
-      }
+  Error run() {
+    // Merging two edges into one can make pairs impossible, which can drop labels, which can make edges determine an end.
+    do {
+      if (!dropUnsupported())
+        return createStringError(inconvertibleErrorCode(), "there is no solution: some node has no strategy that is possible with its neighbours'");
+      foldSingles();
+    } while (merge());
+    return Error::success();
   }
 
-  void removeEdge(int32_t e) {
-    Model::Edge &edge = model.edges[e];
-    model.variables[edge.a].edges.erase(edge.b);
-    model.variables[edge.b].edges.erase(edge.a);
-    edge.cost = {};
-  }
-
+private:
   /// Drops labels that are impossible, or with every label of some neighbour. False if a variable has none left.
   bool dropUnsupported() {
     std::vector<BitVector> alive;
@@ -160,61 +115,6 @@ private:
         return false;
     shrink(alive);
     return true;
-  }
-
-  void shrink(ArrayRef<BitVector> alive) {
-    for (Model::Edge &edge : model.edges) {
-      if (edge.cost.empty() || (alive[edge.a].all() && alive[edge.b].all()))
-        continue;
-      std::vector<double> kept;
-      for (unsigned i : alive[edge.a].set_bits())
-        for (unsigned j : alive[edge.b].set_bits())
-          kept.push_back(edge.cost[i * alive[edge.b].size() + j]);
-      edge.cost = std::move(kept);
-    }
-    for (auto [v, variable] : enumerate(model.variables)) {
-      if (alive[v].all())
-        continue;
-      Labels map;
-      for (unsigned l : alive[v].set_bits())
-        map.push_back(l);
-      relabel(v, map);
-    }
-  }
-
-  /// The variable's labels become those that `map` names; edges are the caller's business.
-  void relabel(int32_t v, ArrayRef<int32_t> map) {
-    auto select = [&](auto &values) {
-      std::remove_reference_t<decltype(values)> kept;
-      for (int32_t l : map)
-        kept.push_back(values[l]);
-      values = std::move(kept);
-    };
-    select(model.variables[v].cost);
-    for (Model::Item &item : model.variables[v].items)
-      select(item.usage);
-    for (int32_t member : members[v])
-      select(model.places[member].strategy);
-  }
-
-  /// A variable with one label is no choice: its costs go to its neighbours, its usage to the base.
-  void foldSingles() {
-    for (auto [v, variable] : enumerate(model.variables)) {
-      if (variable.size() != 1)
-        continue;
-      for (auto [neighbour, e] : llvm::to_vector(variable.edges)) {
-        const Model::Edge &edge = model.edges[e];
-        for (size_t l = 0; l < model.variables[neighbour].size(); ++l)
-          model.variables[neighbour].cost[l] = addCosts(model.variables[neighbour].cost[l], edge.cost[l]);
-        removeEdge(e);
-      }
-      model.baseCost += variable.cost[0];
-      for (const Model::Item &item : variable.items)
-        for (int32_t t = item.begin; t < item.end; ++t)
-          model.baseUsage[t] += item.usage[0];
-      variable.items.clear();
-      variable.cost.clear();
-    }
   }
 
   /// Merges along edges of which one end's label determines the other's. Returns whether there was one.
@@ -293,12 +193,14 @@ private:
     from.cost.clear();
   }
 
-  const Problem &problem;
-  Model model;
-  std::vector<int64_t> times;
-  std::vector<std::vector<int32_t>> members; ///< nodes of each variable
   DenseSet<int32_t> touched;
 };
 } // namespace
 
-Expected<Model> para::reduce(const Problem &problem) { return Reducer(problem).run(); }
+Expected<Model> para::reduce(const Problem &problem) {
+  Model model = build(problem);
+  if (Error error = Reducer(problem, model).run())
+    return std::move(error);
+  simplify(model);
+  return model;
+}

@@ -210,7 +210,7 @@ void Search::run(size_t budget, double heat, const Clock &clock) {
   while (work < budget && !clock.isOver()) {
     growForest(size_t(std::exp(draw() * std::log(double(std::min(400, flat.size()))))) + 1);
     fixOutside();
-    work += 50;
+    work += 60 * forest.size(); // growing takes more than tables do
     std::fill(extra.begin(), extra.end(), 0);
     hasExtra = false;
     double share = draw() < 0.1 ? 0 : std::exp((draw() * 2 - 1) * 1.5), noise = draw() < 0.5 ? 0 : draw();

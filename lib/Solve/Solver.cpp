@@ -22,34 +22,46 @@ using namespace para;
 namespace {
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
+/// A model and those who work on it.
+struct Stage {
+  Stage(const Model &model, std::vector<double> prices, size_t searchers, uint64_t seed) : flat(model), dual(flat, std::move(prices)), periods(searchers) {
+    for (size_t i = 0; i < searchers; ++i)
+      searches.push_back(std::make_unique<Search>(flat, seed + i));
+  }
+
+  struct Period {
+    size_t step = 0, length = 0, number = 0;
+    double heat = 0;
+  };
+  Flat flat;
+  Dual dual;
+  std::vector<std::unique_ptr<Search>> searches;
+  std::vector<Period> periods;
+};
+
 class Solving {
 public:
-  Solving(const Problem &problem, const SolveOptions &options, const Clock &clock, const Model &model)
-      : problem(problem), options(options), clock(clock), model(model), flat(model), dual(flat), random(options.seed) {}
+  Solving(const Problem &problem, const SolveOptions &options, const Clock &clock, Model model)
+      : problem(problem), options(options), clock(clock), model(std::move(model)), random(options.seed) {}
 
   Expected<Solution> run() {
-    for (double used : flat.base)
-      if (used > flat.limit)
-        return fail("there is no solution: the strategies that use the least use " + Twine(int64_t(used)) + " together at some time, the limit is " + Twine(problem.usageLimit));
-    if (!flat.size()) {
-      improve({}, flat.baseCost);
-      raiseBound(flat.baseCost);
-      return finish();
-    }
-    for (unsigned i = 0; i < std::max(2u, options.threads); ++i)
-      searches.push_back(std::make_unique<Search>(flat, options.seed * 1000003 + i));
-    periods.resize(searches.size());
-    if (branch(200000) && !found)
+    for (int64_t used : model.baseUsage)
+      if (used > model.limit)
+        return fail("there is no solution: the strategies that use the least use " + Twine(used) + " together at some time, the limit is " + Twine(problem.usageLimit));
+    enter(std::vector<double>(model.baseUsage.size(), 0));
+    if (branch(100000) && !found)
       return fail("there is no solution: every choice is impossible or over the usage limit");
-    for (size_t round = 0; !isDone(); ++round) {
+    for (size_t round = 1; !isDone(); ++round) {
       runRound();
       gather();
-      if (round == 50 || round == 500)
-        branch(2000000);
+      if (round % 16 == 0 && found)
+        narrow();
+      if (round == 32)
+        branch(1000000);
     }
     if (!found)
       return fail("no solution was found in the time; there may be none");
-    return finish();
+    return solution;
   }
 
 private:
@@ -57,13 +69,52 @@ private:
 
   bool isDone() const { return clock.isOver() || (found && solution.lowerBound >= solution.cost); }
 
+  void enter(std::vector<double> prices) {
+    stage = std::make_unique<Stage>(model, std::move(prices), std::max(2u, options.threads), random());
+    best = {};
+    if (found)
+      if (Labels labels = model.getLabels(solution.choice); !labels.empty())
+        for (int32_t name : stage->flat.names)
+          best.push_back(labels[name]);
+  }
+
+  /// Labels that no cheaper solution takes go.
+  void narrow() {
+    const Flat &flat = stage->flat;
+    std::vector<double> bounds = stage->dual.getLabelBounds();
+    std::vector<BitVector> alive;
+    for (const Model::Variable &variable : model.variables)
+      alive.emplace_back(variable.size(), true);
+    size_t gone = 0, all = 0;
+    for (int32_t v = 0; v < flat.size(); ++v)
+      for (int32_t l = 0; l < flat.getSize(v); ++l, ++all)
+        if (bounds[flat.firstLabel[v] + l] > double(solution.cost)) {
+          alive[flat.names[v]].reset(l);
+          ++gone;
+        }
+    for (int32_t name : flat.names)
+      if (alive[name].none())
+        return raiseBound(double(solution.cost));
+    if (gone * 20 < all || !gone)
+      return;
+    Labels times = model.times;
+    std::vector<double> before = stage->dual.bestPrices;
+    restrict(model, alive);
+    std::vector<double> prices;
+    for (int32_t time : model.times)
+      prices.push_back(before[llvm::lower_bound(times, time) - times.begin()]);
+    enter(std::move(prices));
+    if (getenv("PARA_DEBUG")) errs() << "narrow " << gone << " of " << all << " now vars " << stage->flat.size() << " labels " << stage->flat.costs.size() << " times " << model.times.size() << " at " << clock.getElapsed() << "\n";
+    if (stage->flat.size() < 1000)
+      branch(100000 << std::min(6, ++narrowed));
+  }
+
   /// Whether the search was exhaustive.
   bool branch(size_t most) {
-    Messages messages(flat);
     Labels labels;
     double cost = found ? double(solution.cost) : kNever;
-    bool whole = searchBranches(flat, messages, dual.bestPrices, most, clock, cost, labels);
-    if (!labels.empty())
+    bool whole = searchBranches(stage->flat, stage->dual.bestPrices, most, clock, cost, labels);
+    if (cost < (found ? double(solution.cost) : kNever))
       improve(labels, cost);
     if (whole && found)
       raiseBound(double(solution.cost));
@@ -71,7 +122,7 @@ private:
   }
 
   void runRound() {
-    size_t count = searches.size(), workers = std::min<size_t>(options.threads, count);
+    size_t count = stage->searches.size(), workers = std::min<size_t>(options.threads, count);
     auto work = [&](size_t worker) {
       for (size_t role = worker; role < count; role += workers)
         runRole(role);
@@ -86,13 +137,13 @@ private:
 
   void runRole(size_t role) {
     size_t steps = 8;
-    if (role == 0 && !dual.isStuck())
-      return dual.run(steps * kStepWork, clock);
-    Search &search = *searches[role];
+    if (role == 0 && !stage->dual.isStuck())
+      return stage->dual.run(steps * kStepWork, clock);
+    Search &search = *stage->searches[role];
     if (!search.hasStarted())
       return;
     for (size_t i = 0; i < steps; ++i) {
-      Period &period = periods[role];
+      Stage::Period &period = stage->periods[role];
       search.run(kStepWork, period.heat * std::pow(0.01, double(period.step) / double(period.length)), clock);
       ++period.step;
     }
@@ -100,77 +151,69 @@ private:
 
   /// Takes what the roles have found, and starts what begins anew.
   void gather() {
-    if (!dual.best.empty())
-      improve(dual.best, dual.bestCost);
-    raiseBound(dual.bound);
-    for (auto &search : searches)
+    if (!stage->dual.best.empty())
+      improve(stage->dual.best, stage->dual.bestCost);
+    raiseBound(stage->dual.bound);
+    for (auto &search : stage->searches)
       if (!search->best.empty())
         improve(search->best, search->bestCost);
-    for (size_t role = 0; role < searches.size(); ++role)
-      if (periods[role].step >= periods[role].length || !searches[role]->hasStarted())
+    for (size_t role = 0; role < stage->searches.size(); ++role)
+      if (stage->periods[role].step >= stage->periods[role].length || !stage->searches[role]->hasStarted())
         restart(role);
+      else if (!stage->dual.isStuck())
+        stage->searches[role]->setPrices(stage->dual.bestPrices);
   }
 
   void restart(size_t role) {
-    Period &period = periods[role];
-    Labels from = found ? best : dual.last;
+    Stage::Period &period = stage->periods[role];
+    Labels from = best.empty() ? stage->dual.last : best;
     if (from.empty())
       return;
     // Mostly on from the best; at times from where the prices lead by themselves.
-    if (period.number % 4 == 3 && !dual.last.empty())
-      from = dual.last;
-    static constexpr double heats[] = {1e-4, 1e-3, 2e-5, 1e-4, 3e-3};
-    period.heat = heats[period.number % 5];
+    if (period.number % 4 == 3 && !stage->dual.last.empty())
+      from = stage->dual.last;
+    static constexpr double heats[] = {1e-4, 1e-3, 2e-5, 1e-2, 1e-4, 0.1, 3e-3};
+    period.heat = heats[period.number % 7];
     period.length = 40 << (random() % 3);
     period.step = 0;
     ++period.number;
-    searches[role]->setPrices(dual.bestPrices);
-    searches[role]->start(from);
+    stage->searches[role]->setPrices(stage->dual.bestPrices);
+    stage->searches[role]->start(from);
   }
 
   void improve(const Labels &labels, double cost) {
     if (found && cost >= double(solution.cost))
       return;
     Solution next;
-    next.choice = model.expand(flat.getModelLabels(labels));
+    next.choice = model.expand(stage->flat.getModelLabels(labels));
     next.cost = problem.getCost(next.choice);
     if (errorToBool(problem.verify(next.choice)) || (found && next.cost >= solution.cost))
       return; // sums beyond 2^53 may have been rounded
-    next.lowerBound = std::min(next.cost, solution.lowerBound);
     solution = std::move(next);
     best = labels;
     found = true;
+    raiseBound(bestBound);
     if (options.progress)
       options.progress(solution, clock.getElapsed());
   }
 
   void raiseBound(double bound) {
-    if (bound > -kNever / 2)
-      bestBound = std::max(bestBound, std::ceil(bound - 1e-6));
-    solution.lowerBound = int64_t(std::min(std::max(bestBound, 0.0), kNever));
-    if (found)
+    bestBound = std::max(bestBound, std::ceil(bound - 1e-6));
+    solution.lowerBound = int64_t(std::min(bestBound, kNever));
+    if (found) // what has been left out is no cheaper
       solution.lowerBound = std::min(solution.lowerBound, solution.cost);
   }
-
-  Expected<Solution> finish() { return solution; }
-
-  struct Period {
-    size_t step = 0, length = 0, number = 0;
-    double heat = 0;
-  };
 
   const Problem &problem;
   const SolveOptions &options;
   const Clock &clock;
-  const Model &model;
-  Flat flat;
-  Dual dual;
+  Model model;
   std::mt19937_64 random;
-  std::vector<std::unique_ptr<Search>> searches;
-  std::vector<Period> periods;
-  Labels best;
+  std::unique_ptr<Stage> stage;
+  Labels best; ///< the solution's, in the stage; empty if it is not there
   Solution solution;
   double bestBound = 0; // costs are not negative
+  int narrowed = 0;
   bool found = false;
 };
 } // namespace
@@ -182,5 +225,5 @@ Expected<Solution> para::solve(const Problem &problem, const SolveOptions &optio
   Expected<Model> model = reduce(problem);
   if (!model)
     return model.takeError();
-  return Solving(problem, options, clock, *model).run();
+  return Solving(problem, options, clock, std::move(*model)).run();
 }
