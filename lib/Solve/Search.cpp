@@ -122,16 +122,23 @@ void Search::relabel(double share, double noise) {
   }
   for (const Tree &tree : forest) {
     int32_t v = tree.variable;
-    double *sum = &table[flat.firstLabel[v]];
-    size_t stride = flat.getStride(v);
-    if (tree.parent >= 0)
-      addTo(sum, &flat.cells[tree.link->columns + size_t(next[forest[tree.parent].variable]) * stride], stride);
+    const double *sum = getChoices(tree);
     int32_t label = current[v]; // stays where nothing is better
     for (int32_t l = 0; l < flat.getSize(v); ++l)
       if (sum[l] < sum[label])
         label = l;
     next[v] = label;
   }
+}
+
+/// What the labels of a tree's variable cost with all below it and the label of `next` above it.
+const double *Search::getChoices(const Tree &tree) {
+  int32_t v = tree.variable;
+  size_t stride = flat.getStride(v);
+  std::copy_n(&table[flat.firstLabel[v]], stride, scratch.begin());
+  if (tree.parent >= 0)
+    addTo(scratch.data(), &flat.cells[tree.link->columns + size_t(next[forest[tree.parent].variable]) * stride], stride);
+  return scratch.data();
 }
 
 double Search::getChange() const {
@@ -194,26 +201,36 @@ bool Search::accept(double heat) {
     return false;
   for (size_t t = 0; t < usage.size(); ++t)
     usage[t] += difference[t];
+  excess = over;
+  take();
+  return true;
+}
+
+void Search::take() {
   for (const Tree &tree : forest)
     current[tree.variable] = next[tree.variable];
   cost += change;
-  excess = over;
   if (excess == 0 && cost < bestCost) {
     best = current;
     bestCost = cost;
   }
-  return true;
 }
 
 void Search::run(size_t budget, double heat, const Clock &clock) {
   work = 0;
   while (work < budget && !clock.isOver()) {
-    growForest(size_t(std::exp(draw() * std::log(double(std::min(400, flat.size()))))) + 1);
+    bool exactly = excess == 0 && draw() < exactShare;
+    double most = exactly ? 30 : std::min(400, flat.size());
+    growForest(size_t(std::exp(draw() * std::log(most))) + 1);
     fixOutside();
     work += 60 * forest.size(); // growing takes more than tables do
     std::fill(extra.begin(), extra.end(), 0);
     hasExtra = false;
-    double share = draw() < 0.1 ? 0 : std::exp((draw() * 2 - 1) * 1.5), noise = draw() < 0.5 ? 0 : draw();
+    double share = draw() < 0.1 ? 0 : std::exp((draw() * 2 - 1) * 1.5), noise = exactly || draw() < 0.5 ? 0 : draw();
+    if (exactly) {
+      enumerate(share, heat > 0 ? -std::log(1 - draw()) * heat * std::abs(cost) : 0);
+      continue;
+    }
     for (int trial = 0; trial < 4; ++trial) {
       relabel(share, noise);
       bool same = llvm::all_of(forest, [&](const Tree &tree) { return next[tree.variable] == current[tree.variable]; });
