@@ -89,13 +89,15 @@ void Dual::run(size_t work, const Clock &clock) {
     step();
 }
 
-std::vector<double> Dual::getLabelBounds() {
+std::vector<double> Dual::getLabelBounds(llvm::function_ref<void(int32_t, int32_t, int32_t, double)> visit) {
   prices = bestPrices;
   std::vector<double> bounds;
   messages.setPrices(prices);
   double before = messages.pass();
   messages.pass(&bounds);
   double slack = 0, back = getBack(before, slack);
+  if (visit)
+    messages.visitPairs(bounds, [&](int32_t e, int32_t i, int32_t j, double more) { visit(e, i, j, before + back - slack + more); });
   for (double &entry : bounds)
     entry += before + back - slack;
   return bounds;

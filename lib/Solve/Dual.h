@@ -31,8 +31,9 @@ public:
   void run(size_t work, const Clock &clock);
   /// No step has raised the bound by a millionth for long.
   bool isStuck() const { return stuck > 400; }
-  /// By label, what a solution that takes it costs at least, at the best prices.
-  std::vector<double> getLabelBounds();
+  /// By label, what a solution that takes it costs at least, at the best prices; then calls visit(edge, label of a, label of b, bound) for
+  /// each pair of labels of an edge.
+  std::vector<double> getLabelBounds(llvm::function_ref<void(int32_t, int32_t, int32_t, double)> visit = nullptr);
 
 private:
   void step();

@@ -5,7 +5,9 @@
 using namespace llvm;
 using namespace para;
 
-Editor::Editor(Model &model) : model(model), members(model.variables.size()), followers(model.variables.size()) {
+void Editor::renew() {
+  members.assign(model.variables.size(), {});
+  followers.assign(model.variables.size(), {});
   for (auto [i, place] : enumerate(model.places))
     members[place.variable].push_back(int32_t(i));
   for (auto [i, gone] : enumerate(model.eliminated))

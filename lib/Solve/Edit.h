@@ -16,7 +16,9 @@ namespace para {
 
 class Editor {
 public:
-  explicit Editor(Model &model);
+  explicit Editor(Model &model) : model(model) { renew(); }
+  /// Looks at the model anew, after another has changed it.
+  void renew();
 
   /// Adds to the edge between two variables, which is made if it is not there.
   void addEdge(int32_t a, int32_t b, std::vector<double> cost);
@@ -31,6 +33,8 @@ public:
   size_t eliminate();
   /// Edges whose cost is a sum of one cost for each end go into those. Returns how many.
   size_t dropSeparable();
+  /// Makes impossible the labels, and pairs of neighbours' labels, that are over the limit whatever the rest takes. Returns whether there were any.
+  bool dropOverLimit();
   /// Drops labels than which another costs no more, whatever the neighbours take, and uses no more. Returns how many.
   size_t dropDominated();
 

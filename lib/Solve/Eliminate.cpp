@@ -152,8 +152,3 @@ void para::simplify(Model &model) {
   }
   editor.foldSingles();
 }
-
-void para::restrict(Model &model, ArrayRef<BitVector> alive) {
-  Editor(model).shrink(alive);
-  simplify(model);
-}

@@ -39,7 +39,7 @@ void Flat::layEdges(const Model &model) {
   for (auto [i, name] : enumerate(names))
     number[name] = int32_t(i);
   std::vector<std::vector<Link>> lists(names.size());
-  for (const Model::Edge &edge : model.edges) {
+  for (auto [name, edge] : enumerate(model.edges)) {
     if (edge.cost.empty())
       continue;
     int32_t a = number[edge.a], b = number[edge.b], e = int32_t(edges.size());
@@ -48,7 +48,7 @@ void Flat::layEdges(const Model &model) {
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < columns; ++j)
         cells[straight + i * getStride(b) + j] = cells[transposed + j * getStride(a) + i] = edge.cost[i * columns + j];
-    edges.push_back({a, b});
+    edges.push_back({a, b, int32_t(name)});
     lists[a].push_back({b, e, straight, transposed});
     lists[b].push_back({a, e, transposed, straight});
   }

@@ -27,6 +27,7 @@ struct Flat {
   };
   struct Edge {
     int32_t a, b;
+    int32_t name; ///< the model's edge
   };
 
   explicit Flat(const Model &model);

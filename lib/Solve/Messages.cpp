@@ -98,6 +98,36 @@ double Messages::getLargest() const {
   return largest;
 }
 
+void Messages::visitPairs(llvm::ArrayRef<double> beyond, llvm::function_ref<void(int32_t, int32_t, int32_t, double)> visit) const {
+  std::vector<double> least, values;
+  for (int32_t v = 0; v < flat.size(); ++v)
+    for (const Flat::Link &link : flat.getLinks(v)) {
+      int32_t u = link.other;
+      if (u > v)
+        continue;
+      // As sent in the pass back: what the message leaves is the pair's own. Chains of edges that lead through u bring what its label costs
+      // more; those that lead through v, but not along the edge, what that label does. A chain can be both, so the sum would be no bound.
+      const double *back = into(v, link.edge), *mine = &beyond[flat.firstLabel[v]], *theirs = &beyond[flat.firstLabel[u]];
+      int32_t rows = flat.getSize(v), columns = flat.getSize(u), stride = flat.getStride(u);
+      values.resize(size_t(rows) * columns);
+      least.assign(columns, 2 * kNever);
+      for (int32_t l = 0; l < rows; ++l)
+        for (int32_t k = 0; k < columns; ++k) {
+          double value = flat.cells[link.rows + size_t(l) * stride + k] + weights[v] * mine[l] - back[l];
+          values[size_t(l) * columns + k] = value;
+          least[k] = std::min(least[k], value);
+        }
+      for (int32_t l = 0; l < rows; ++l)
+        for (int32_t k = 0; k < columns; ++k) {
+          double more = values[size_t(l) * columns + k] - least[k] + std::max(theirs[k], (1 - weights[v]) * mine[l]);
+          if (flat.edges[link.edge].a == v)
+            visit(link.edge, l, k, more);
+          else
+            visit(link.edge, k, l, more);
+        }
+    }
+}
+
 void Messages::getChoices(int32_t v, const Labels &labels, std::vector<double> &sum) const {
   size_t stride = flat.getStride(v);
   sum.resize(stride);

@@ -11,6 +11,8 @@
 
 #include "Flat.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace para {
 
 /// By label at firstLabel: cost, and usage at `prices` (by time, of a unit of usage).
@@ -22,9 +24,18 @@ public:
 
   void setPrices(llvm::ArrayRef<double> prices) { priceLabels(flat, prices, priced); }
 
+  /// Adds to the costs of labels.
+  void perturb(llvm::ArrayRef<double> more) {
+    for (size_t i = 0; i < priced.size(); ++i)
+      priced[i] += more[i];
+  }
+
   /// One pass forth and back over all variables; returns a lower bound of the cost at the prices (without the base cost). In `beyond`, where
   /// given, is by label how much more than the bound of the pass before, with the same prices, a solution costs that takes the label.
   double pass(std::vector<double> *beyond = nullptr);
+  /// Given what such a pass found, calls visit(edge, label of a, label of b, more) for each pair of labels of an edge: how much more than the
+  /// bound a solution costs that takes both.
+  void visitPairs(llvm::ArrayRef<double> beyond, llvm::function_ref<void(int32_t, int32_t, int32_t, double)> visit) const;
   /// Labels by the messages, each given those before it.
   void decode(Labels &labels) const;
   /// By label of `v`: what it costs with the earlier variables' labels, and the messages from later ones.

@@ -16,6 +16,21 @@ void Model::Elimination::relabel(int32_t neighbour, ArrayRef<int32_t> map) {
   columns = nextColumns;
 }
 
+void Model::Elimination::redirect(int32_t neighbour, int32_t to) {
+  if (a == neighbour)
+    a = to;
+  if (b == neighbour)
+    b = to;
+  if (a != b)
+    return;
+  Labels next;
+  for (int32_t i = 0; i < rows; ++i)
+    next.push_back(label[i * columns + i]);
+  label = std::move(next);
+  columns = 1;
+  b = -1;
+}
+
 std::vector<int32_t> Model::expand(Labels labels) const {
   for (const Elimination &gone : reverse(eliminated)) {
     int32_t row = gone.a < 0 ? 0 : labels[gone.a], column = gone.b < 0 ? 0 : labels[gone.b];

@@ -48,6 +48,8 @@ struct Model {
     int32_t rows, columns;  ///< labels of a, of b; 1 where there is none
     Labels label;           ///< at row * columns + column
     void relabel(int32_t neighbour, llvm::ArrayRef<int32_t> map);
+    /// A neighbour becomes another variable, of as many labels.
+    void redirect(int32_t neighbour, int32_t to);
   };
 
   std::vector<Variable> variables;
@@ -73,8 +75,9 @@ struct Model {
 /// other are merged, those with one label left are folded into the rest. Fails where there is no solution.
 llvm::Expected<Model> reduce(const Problem &problem);
 
-/// Keeps, of each variable, the labels that are alive, and makes the model as small as that allows.
-void restrict(Model &model, llvm::ArrayRef<llvm::BitVector> alive);
+/// Keeps, of each variable, the labels that are alive, and makes the model as small as that, and what has become impossible, allow. False if
+/// nothing is left.
+bool restrict(Model &model, llvm::ArrayRef<llvm::BitVector> alive);
 
 } // namespace para
 

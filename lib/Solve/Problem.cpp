@@ -9,7 +9,11 @@ using namespace para;
 
 static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
+/// Sums of usages stay integers.
+static constexpr int64_t kMostUsage = int64_t(1) << 62;
+
 Error Problem::check() const {
+  int64_t most = 0;
   for (auto [i, node] : enumerate(nodes)) {
     if (node.costs.empty())
       return fail("node " + Twine(i) + " has no strategy");
@@ -19,6 +23,10 @@ Error Problem::check() const {
       return fail("node " + Twine(i) + " has a negative cost or usage");
     if (node.begin < 0)
       return fail("node " + Twine(i) + " lives from before time 0");
+    int64_t usage = *std::max_element(node.usages.begin(), node.usages.end());
+    if (usage > kMostUsage - most)
+      return fail("the usages are too large to add");
+    most += usage;
   }
   for (auto [e, edge] : enumerate(edges)) {
     for (int64_t end : {edge.from, edge.to})

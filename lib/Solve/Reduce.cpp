@@ -49,7 +49,9 @@ Model build(const Problem &problem) {
 
 class Reducer : public Editor {
 public:
-  Reducer(const Problem &problem, Model &model) : Editor(model) {
+  explicit Reducer(Model &model) : Editor(model) {}
+
+  void addEdges(const Problem &problem) {
     for (const Problem::Edge &edge : problem.edges) {
       std::vector<double> cost(edge.costs.begin(), edge.costs.end());
       for (double &entry : cost)
@@ -58,14 +60,15 @@ public:
     }
   }
 
-  Error run() {
+  /// False if a variable has no label left.
+  bool run() {
     // Merging two edges into one can make pairs impossible, which can drop labels, which can make edges determine an end.
     do {
       if (!dropUnsupported())
-        return createStringError(inconvertibleErrorCode(), "there is no solution: some node has no strategy that is possible with its neighbours'");
+        return false;
       foldSingles();
     } while (merge());
-    return Error::success();
+    return true;
   }
 
 private:
@@ -178,6 +181,11 @@ private:
       model.places[member].variable = keeper;
     llvm::append_range(members[keeper], members[gone]);
     members[gone] = {};
+    for (int32_t follower : followers[gone]) {
+      model.eliminated[follower].redirect(gone, keeper);
+      followers[keeper].push_back(follower);
+    }
+    followers[gone] = {};
     for (auto [neighbour, other] : llvm::to_vector(from.edges)) {
       size_t columns = model.variables[neighbour].size();
       std::vector<double> cost;
@@ -195,12 +203,39 @@ private:
 
   DenseSet<int32_t> touched;
 };
+
+/// Alternates what follows from costs and what follows from the limit. False if nothing is left.
+bool reduceByBoth(Reducer &reducer, Model &model) {
+  do {
+    if (!reducer.run())
+      return false;
+    simplify(model);
+    reducer.renew();
+  } while (reducer.dropOverLimit());
+  return true;
+}
 } // namespace
 
 Expected<Model> para::reduce(const Problem &problem) {
+  auto fail = [](const Twine &message) { return createStringError(inconvertibleErrorCode(), "there is no solution: " + message); };
   Model model = build(problem);
-  if (Error error = Reducer(problem, model).run())
-    return std::move(error);
+  Reducer reducer(model);
+  reducer.addEdges(problem);
+  if (!reducer.run())
+    return fail("some node has no strategy that is possible with its neighbours'");
   simplify(model);
+  for (int64_t used : model.baseUsage)
+    if (used > model.limit)
+      return fail("the strategies that use the least use " + Twine(used) + " together at some time, the limit is " + Twine(problem.usageLimit));
+  reducer.renew();
+  if (reducer.dropOverLimit() && !reduceByBoth(reducer, model))
+    return fail("every choice is impossible or over the usage limit");
   return model;
+}
+
+bool para::restrict(Model &model, ArrayRef<BitVector> alive) {
+  Reducer reducer(model);
+  reducer.shrink(alive);
+  reducer.foldSingles();
+  return reduceByBoth(reducer, model);
 }

@@ -40,7 +40,7 @@ void Search::start(const Labels &labels) {
   excess = 0;
   for (double used : usage)
     excess += std::max(0.0, used - flat.limit);
-  if (excess == 0 && cost < bestCost) {
+  if (excess == 0 && cost < kNever / 4 && cost < bestCost) {
     best = labels;
     bestCost = cost;
   }
@@ -209,8 +209,8 @@ bool Search::accept(double heat) {
 void Search::take() {
   for (const Tree &tree : forest)
     current[tree.variable] = next[tree.variable];
-  cost += change;
-  if (excess == 0 && cost < bestCost) {
+  cost = cost < kNever / 4 ? cost + change : flat.getCost(current); // from what is impossible, differences lose their digits
+  if (excess == 0 && cost < kNever / 4 && cost < bestCost) {
     best = current;
     bestCost = cost;
   }

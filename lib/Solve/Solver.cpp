@@ -47,7 +47,7 @@ public:
   Expected<Solution> run() {
     for (int64_t used : model.baseUsage)
       if (used > model.limit)
-        return fail("there is no solution: the strategies that use the least use " + Twine(used) + " together at some time, the limit is " + Twine(problem.usageLimit));
+        return fail("there is no solution: every choice is impossible or over the usage limit");
     enter(std::vector<double>(model.baseUsage.size(), 0));
     if (branch(100000) && !found)
       return fail("there is no solution: every choice is impossible or over the usage limit");
@@ -81,7 +81,12 @@ private:
   /// Labels that no cheaper solution takes go.
   void narrow() {
     const Flat &flat = stage->flat;
-    std::vector<double> bounds = stage->dual.getLabelBounds();
+    std::vector<std::pair<int32_t, size_t>> pairs; // edge, entry
+    std::vector<double> bounds = stage->dual.getLabelBounds([&](int32_t e, int32_t i, int32_t j, double bound) {
+      const Model::Edge &edge = model.edges[flat.edges[e].name];
+      if (size_t entry = size_t(i) * model.variables[edge.b].size() + j; bound > double(solution.cost) && edge.cost[entry] < kNever)
+        pairs.push_back({flat.edges[e].name, entry});
+    });
     std::vector<BitVector> alive;
     for (const Model::Variable &variable : model.variables)
       alive.emplace_back(variable.size(), true);
@@ -95,16 +100,18 @@ private:
     for (int32_t name : flat.names)
       if (alive[name].none())
         return raiseBound(double(solution.cost));
-    if (gone * 20 < all || !gone)
+    if ((gone * 20 < all && pairs.size() * 40 < flat.cells.size()) || gone + pairs.size() == 0)
       return;
+    for (auto [e, entry] : pairs)
+      model.edges[e].cost[entry] = kNever;
     Labels times = model.times;
     std::vector<double> before = stage->dual.bestPrices;
-    restrict(model, alive);
+    if (!restrict(model, alive))
+      return raiseBound(double(solution.cost));
     std::vector<double> prices;
     for (int32_t time : model.times)
       prices.push_back(before[llvm::lower_bound(times, time) - times.begin()]);
     enter(std::move(prices));
-    if (getenv("PARA_DEBUG")) errs() << "narrow " << gone << " of " << all << " now vars " << stage->flat.size() << " labels " << stage->flat.costs.size() << " times " << model.times.size() << " at " << clock.getElapsed() << "\n";
     if (stage->flat.size() < 1000)
       branch(100000 << std::min(6, ++narrowed));
   }
@@ -169,9 +176,10 @@ private:
     Labels from = best.empty() ? stage->dual.last : best;
     if (from.empty())
       return;
-    // Mostly on from the best; at times from where the prices lead by themselves.
-    if (period.number % 4 == 3 && !stage->dual.last.empty())
-      from = stage->dual.last;
+    // Mostly on from the best; at times from where the prices lead by themselves: there may be many as cheap.
+    bool small = stage->flat.cells.size() < 1000000;
+    if (!best.empty() && period.number % (small ? 2 : 8) == 1)
+      from = decodeNear();
     static constexpr double heats[] = {1e-4, 1e-3, 2e-5, 1e-2, 1e-4, 0.1, 3e-3};
     period.heat = heats[period.number % 7];
     period.length = 40 << (random() % 3);
@@ -179,6 +187,24 @@ private:
     ++period.number;
     stage->searches[role]->setPrices(stage->dual.bestPrices);
     stage->searches[role]->start(from);
+  }
+
+  /// Labels by messages, with costs that are a little off.
+  Labels decodeNear() {
+    const Flat &flat = stage->flat;
+    Messages messages(flat);
+    messages.setPrices(stage->dual.bestPrices);
+    auto draw = [&] { return double(random() >> 11) * 0x1p-53; };
+    double most = std::abs(double(solution.cost)) / flat.size() * std::pow(10, -5 * draw());
+    std::vector<double> more(flat.costs.size());
+    for (double &entry : more)
+      entry = most * draw();
+    messages.perturb(more);
+    for (int pass = 0; pass < 12; ++pass)
+      messages.pass();
+    Labels labels;
+    messages.decode(labels);
+    return labels;
   }
 
   void improve(const Labels &labels, double cost) {

@@ -143,3 +143,59 @@ bool para::reduceTimes(Model &model) {
   model.times = std::move(times.names);
   return model.baseUsage.size() != before;
 }
+
+/// What a label uses by time.
+static void layProfile(const Model &model, const Model::Variable &variable, size_t label, std::vector<int64_t> &profile) {
+  profile.assign(model.baseUsage.size() + 1, 0);
+  for (const Model::Item &item : variable.items) {
+    profile[item.begin] += item.usage[label];
+    profile[item.end] -= item.usage[label];
+  }
+  for (size_t t = 1; t < profile.size(); ++t)
+    profile[t] += profile[t - 1];
+}
+
+bool Editor::dropOverLimit() {
+  bool any = false;
+  size_t times = model.baseUsage.size();
+  std::vector<int64_t> profile, other;
+  std::vector<std::vector<double>> shares(model.variables.size()); // by label: the largest share of what is free at some time
+  for (auto [v, variable] : enumerate(model.variables)) {
+    shares[v].assign(variable.size(), 0);
+    if (variable.items.empty())
+      continue;
+    for (size_t l = 0; l < variable.size(); ++l) {
+      layProfile(model, variable, l, profile);
+      for (size_t t = 0; t < times; ++t)
+        if (int64_t room = model.limit - model.baseUsage[t]; profile[t] > room) {
+          any |= variable.cost[l] < kNever;
+          variable.cost[l] = kNever;
+        } else if (profile[t] > 0)
+          shares[v][l] = std::max(shares[v][l], double(profile[t]) / double(room));
+    }
+  }
+  size_t work = 0;
+  for (Model::Edge &edge : model.edges) {
+    if (edge.cost.empty())
+      continue;
+    const Model::Variable &a = model.variables[edge.a], &b = model.variables[edge.b];
+    for (size_t i = 0; i < a.size(); ++i) {
+      bool laid = false;
+      for (size_t j = 0; j < b.size(); ++j) {
+        double &cost = edge.cost[i * b.size() + j];
+        if (shares[edge.a][i] + shares[edge.b][j] <= 1 || cost >= kNever || (work += times) > (size_t(1) << 29))
+          continue;
+        if (!laid)
+          layProfile(model, a, i, profile);
+        laid = true;
+        layProfile(model, b, j, other);
+        for (size_t t = 0; t < times && cost < kNever; ++t)
+          if (profile[t] + other[t] > model.limit - model.baseUsage[t]) {
+            cost = kNever;
+            any = true;
+          }
+      }
+    }
+  }
+  return any;
+}
