@@ -29,6 +29,8 @@ public:
 
   /// Takes steps until about as many table entries as `work` have been looked at.
   void run(size_t work, const Clock &clock);
+  /// What one step takes, in table entries.
+  size_t getStepWork() const;
   /// No step has raised the bound by a millionth for long.
   bool isStuck() const { return stuck > 400; }
   /// By label, what a solution that takes it costs at least, at the best prices; then calls visit(edge, label of a, label of b, bound) for
@@ -39,7 +41,6 @@ private:
   void step();
   double evaluate();
   double getBack(double bound, double &slack) const;
-  size_t getStepWork() const;
 
   const Flat &flat;
   Messages messages;

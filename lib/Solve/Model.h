@@ -78,6 +78,8 @@ llvm::Expected<Model> reduce(const Problem &problem);
 /// Keeps, of each variable, the labels that are alive, and makes the model as small as that, and what has become impossible, allow. False if
 /// nothing is left.
 bool restrict(Model &model, llvm::ArrayRef<llvm::BitVector> alive);
+/// The same; `prices`, by time, become those of the times that are left.
+bool restrictWith(Model &model, llvm::ArrayRef<llvm::BitVector> alive, std::vector<double> &prices);
 
 } // namespace para
 

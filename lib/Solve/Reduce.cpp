@@ -239,3 +239,14 @@ bool para::restrict(Model &model, ArrayRef<BitVector> alive) {
   reducer.foldSingles();
   return reduceByBoth(reducer, model);
 }
+
+bool para::restrictWith(Model &model, ArrayRef<BitVector> alive, std::vector<double> &prices) {
+  Labels times = model.times;
+  if (!restrict(model, alive))
+    return false;
+  std::vector<double> next;
+  for (int32_t time : model.times)
+    next.push_back(prices[llvm::lower_bound(times, time) - times.begin()]);
+  prices = std::move(next);
+  return true;
+}

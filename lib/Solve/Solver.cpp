@@ -9,6 +9,7 @@
 #include "Branch.h"
 #include "Dual.h"
 #include "Search.h"
+#include "Tree.h"
 
 #include <algorithm>
 #include <cmath>
@@ -66,16 +67,14 @@ public:
 
 private:
   static constexpr size_t kStepWork = 5000000;
+  static constexpr size_t kMostCellsOfTree = 2000000; ///< its open nodes each have a model
 
   bool isDone() const { return clock.isOver() || (found && solution.lowerBound >= solution.cost); }
 
   void enter(std::vector<double> prices) {
     stage = std::make_unique<Stage>(model, std::move(prices), std::max(2u, options.threads), random());
-    best = {};
     if (found)
-      if (Labels labels = model.getLabels(solution.choice); !labels.empty())
-        for (int32_t name : stage->flat.names)
-          best.push_back(labels[name]);
+      placeBest();
   }
 
   /// Labels that no cheaper solution takes go.
@@ -104,13 +103,9 @@ private:
       return;
     for (auto [e, entry] : pairs)
       model.edges[e].cost[entry] = kNever;
-    Labels times = model.times;
-    std::vector<double> before = stage->dual.bestPrices;
-    if (!restrict(model, alive))
+    std::vector<double> prices = stage->dual.bestPrices;
+    if (!restrictWith(model, alive, prices))
       return raiseBound(double(solution.cost));
-    std::vector<double> prices;
-    for (int32_t time : model.times)
-      prices.push_back(before[llvm::lower_bound(times, time) - times.begin()]);
     enter(std::move(prices));
     if (stage->flat.size() < 1000)
       branch(100000 << std::min(6, ++narrowed));
@@ -146,6 +141,8 @@ private:
     size_t steps = 8;
     if (role == 0 && !stage->dual.isStuck())
       return stage->dual.run(steps * kStepWork, clock);
+    if (role == 0 && tree)
+      return tree->run(steps * kStepWork, clock, solution.cost);
     Search &search = *stage->searches[role];
     if (!search.hasStarted())
       return;
@@ -161,6 +158,7 @@ private:
     if (!stage->dual.best.empty())
       improve(stage->dual.best, stage->dual.bestCost);
     raiseBound(stage->dual.bound);
+    gatherTree();
     for (auto &search : stage->searches)
       if (!search->best.empty())
         improve(search->best, search->bestCost);
@@ -171,6 +169,17 @@ private:
         stage->searches[role]->setPrices(stage->dual.bestPrices);
   }
 
+  /// When prices lead no further, what they leave open is split.
+  void gatherTree() {
+    if (!tree && found && stage->dual.isStuck() && stage->flat.cells.size() < kMostCellsOfTree)
+      tree = std::make_unique<Tree>(problem, model, stage->dual.bestPrices, stage->dual.bound);
+    if (!tree)
+      return;
+    if (!tree->choice.empty() && tree->cost < solution.cost)
+      improve(tree->choice);
+    raiseBound(std::min(tree->getBound(), double(solution.cost)));
+  }
+
   void restart(size_t role) {
     Stage::Period &period = stage->periods[role];
     Labels from = best.empty() ? stage->dual.last : best;
@@ -178,11 +187,17 @@ private:
       return;
     // Mostly on from the best; at times from where the prices lead by themselves: there may be many as cheap.
     bool small = stage->flat.cells.size() < 1000000;
-    if (!best.empty() && period.number % (small ? 2 : 8) == 1)
-      from = decodeNear();
-    static constexpr double heats[] = {1e-4, 1e-3, 2e-5, 1e-2, 1e-4, 0.1, 3e-3};
-    period.heat = heats[period.number % 7];
-    period.length = 40 << (random() % 3);
+    bool isNew = !best.empty() && (small ? period.number % 2 == 1 : period.number % 3 < 2 && !stage->dual.isStuck());
+    if (isNew)
+      from = small ? decodeNear() : stage->dual.last;
+    if (small) {
+      static constexpr double heats[] = {1e-4, 1e-3, 2e-5, 1e-2, 1e-4, 0.1, 3e-3};
+      period.heat = heats[period.number % 7];
+      period.length = 40 << (random() % 3);
+    } else { // a large model needs long to come down from new labels, and is not to lose what it has
+      period.heat = isNew ? 3e-4 : 1e-4;
+      period.length = isNew ? 240 : 120;
+    }
     period.step = 0;
     ++period.number;
     stage->searches[role]->setPrices(stage->dual.bestPrices);
@@ -210,17 +225,32 @@ private:
   void improve(const Labels &labels, double cost) {
     if (found && cost >= double(solution.cost))
       return;
+    if (improve(model.expand(stage->flat.getModelLabels(labels))))
+      best = labels;
+  }
+
+  /// Whether the choice is a better solution.
+  bool improve(std::vector<int32_t> choice) {
     Solution next;
-    next.choice = model.expand(stage->flat.getModelLabels(labels));
+    next.choice = std::move(choice);
     next.cost = problem.getCost(next.choice);
     if (errorToBool(problem.verify(next.choice)) || (found && next.cost >= solution.cost))
-      return; // sums beyond 2^53 may have been rounded
+      return false; // sums beyond 2^53 may have been rounded
     solution = std::move(next);
-    best = labels;
+    placeBest();
     found = true;
     raiseBound(bestBound);
     if (options.progress)
       options.progress(solution, clock.getElapsed());
+    return true;
+  }
+
+  /// The solution's labels in the stage; none if they are no longer there.
+  void placeBest() {
+    best = {};
+    if (Labels labels = model.getLabels(solution.choice); !labels.empty())
+      for (int32_t name : stage->flat.names)
+        best.push_back(labels[name]);
   }
 
   void raiseBound(double bound) {
@@ -236,6 +266,7 @@ private:
   Model model;
   std::mt19937_64 random;
   std::unique_ptr<Stage> stage;
+  std::unique_ptr<Tree> tree;
   Labels best; ///< the solution's, in the stage; empty if it is not there
   Solution solution;
   double bestBound = 0; // costs are not negative
