@@ -14,6 +14,7 @@ class Clock {
 public:
   explicit Clock(double seconds) : start(std::chrono::steady_clock::now()), seconds(seconds) {}
   double getElapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+  double getLeft() const { return seconds - getElapsed(); }
   bool isOver() const { return getElapsed() >= seconds; }
 
 private:

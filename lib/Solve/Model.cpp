@@ -2,6 +2,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cassert>
+
 using namespace llvm;
 using namespace para;
 
@@ -34,6 +36,7 @@ void Model::Elimination::redirect(int32_t neighbour, int32_t to) {
 std::vector<int32_t> Model::expand(Labels labels) const {
   for (const Elimination &gone : reverse(eliminated)) {
     int32_t row = gone.a < 0 ? 0 : labels[gone.a], column = gone.b < 0 ? 0 : labels[gone.b];
+    assert(row < gone.rows && column < gone.columns && "an elimination's table has a place for each label of its neighbours");
     labels[gone.variable] = gone.label[row * gone.columns + column];
   }
   std::vector<int32_t> choice;
@@ -59,4 +62,20 @@ Labels Model::getLabels(ArrayRef<int32_t> choice) const {
       labels[v] = int32_t(found - fits[v].begin());
     }
   return labels;
+}
+
+size_t Model::getBytes() const {
+  size_t bytes = sizeof(Model) + baseUsage.size() * 12 + variables.size() * sizeof(Variable) + edges.size() * sizeof(Edge);
+  for (const Variable &variable : variables) {
+    bytes += variable.cost.size() * 8 + size_t(variable.edges.getMemorySize());
+    for (const Item &item : variable.items)
+      bytes += sizeof(Item) + item.usage.size() * 8;
+  }
+  for (const Edge &edge : edges)
+    bytes += edge.cost.size() * 8;
+  for (const Place &place : places)
+    bytes += sizeof(Place) + place.strategy.size() * 4;
+  for (const Elimination &gone : eliminated)
+    bytes += sizeof(Elimination) + gone.label.size() * 4;
+  return bytes;
 }

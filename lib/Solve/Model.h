@@ -61,6 +61,8 @@ struct Model {
   double baseCost = 0;
   int64_t limit = 0;
 
+  /// About what it takes of memory.
+  size_t getBytes() const;
   /// Strategies of the problem's nodes, given labels of the variables that are left.
   std::vector<int32_t> expand(Labels labels) const;
   /// Labels of the variables that are left, given strategies; empty where those are no longer here.

@@ -183,7 +183,8 @@ private:
     members[gone] = {};
     for (int32_t follower : followers[gone]) {
       model.eliminated[follower].redirect(gone, keeper);
-      followers[keeper].push_back(follower);
+      if (!llvm::is_contained(followers[keeper], follower))
+        followers[keeper].push_back(follower);
     }
     followers[gone] = {};
     for (auto [neighbour, other] : llvm::to_vector(from.edges)) {

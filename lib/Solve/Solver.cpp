@@ -79,6 +79,10 @@ private:
 
   /// Labels that no cheaper solution takes go.
   void narrow() {
+    // It cannot be interrupted: near the end it could last beyond it.
+    double start = clock.getElapsed();
+    if (clock.getLeft() < std::max({0.5, 4 * narrowSeconds, 0.05 * options.seconds}))
+      return;
     const Flat &flat = stage->flat;
     std::vector<std::pair<int32_t, size_t>> pairs; // edge, entry
     std::vector<double> bounds = stage->dual.getLabelBounds([&](int32_t e, int32_t i, int32_t j, double bound) {
@@ -107,6 +111,7 @@ private:
     if (!restrictWith(model, alive, prices))
       return raiseBound(double(solution.cost));
     enter(std::move(prices));
+    narrowSeconds = std::max(narrowSeconds, clock.getElapsed() - start);
     if (stage->flat.size() < 1000)
       branch(100000 << std::min(6, ++narrowed));
   }
@@ -270,6 +275,7 @@ private:
   Labels best; ///< the solution's, in the stage; empty if it is not there
   Solution solution;
   double bestBound = 0; // costs are not negative
+  double narrowSeconds = 0.5; ///< that it took at most
   int narrowed = 0;
   bool found = false;
 };

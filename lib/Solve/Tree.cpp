@@ -10,12 +10,16 @@
 using namespace llvm;
 using namespace para;
 
+static constexpr size_t kMostBytes = size_t(1) << 30;
+
 Tree::Tree(const Problem &problem, const Model &model, std::vector<double> prices, double bound) : problem(problem) {
   push({model, std::move(prices)}, bound);
 }
 
 void Tree::push(Node node, double bound) {
-  open.emplace(std::pair(bound, pushed++), std::make_unique<Node>(std::move(node)));
+  node.bytes = node.model.getBytes() + node.prices.size() * sizeof(double);
+  bytes += node.bytes;
+  open.emplace(Key(bound, pushed++), std::make_unique<Node>(std::move(node)));
 }
 
 void Tree::run(size_t work, const Clock &clock, int64_t best) {
@@ -25,10 +29,15 @@ void Tree::run(size_t work, const Clock &clock, int64_t best) {
     double bound = first->first.first;
     if (std::ceil(bound - 1e-6) >= double(cost)) { // and so have all others
       open.clear();
+      bytes = 0;
       return;
     }
+    if (bytes > kMostBytes) // the newest first: what is open grows no more than the tree is deep
+      first = std::max_element(open.begin(), open.end(), [](const auto &a, const auto &b) { return a.first.second < b.first.second; });
+    bound = first->first.first;
     std::unique_ptr<Node> node = std::move(first->second);
     open.erase(first);
+    bytes -= node->bytes;
     size_t before = open.size();
     done += expand(*node, bound, clock);
     if (clock.isOver() && open.size() == before) // perhaps not looked at to its end

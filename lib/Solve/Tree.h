@@ -1,8 +1,8 @@
 //===- Tree.h - Splitting what prices leave open --------------------------------===//
 //
 // Branch and bound: the labels of one variable are split into those that use less and those that use more, each half is presolved and priced
-// anew, and ends where its bound reaches the best cost. The half with the lowest bound comes first, so that the least of what is open is a
-// bound of the whole.
+// anew, and ends where its bound reaches the best cost. The half with the lowest bound comes first, as long as memory allows, so that the
+// least of what is open is a bound of the whole.
 //
 // Example: Tree tree(problem, model, prices, bound); tree.run(work, clock, cost); tree.getBound(), tree.isDone(), tree.choice
 //
@@ -35,7 +35,9 @@ private:
   struct Node {
     Model model;
     std::vector<double> prices;
+    size_t bytes = 0;
   };
+  using Key = std::pair<double, size_t>; ///< bound, age
 
   size_t expand(const Node &node, double bound, const Clock &clock);
   void record(const Model &model, const Flat &flat, const Labels &labels);
@@ -44,8 +46,8 @@ private:
   void push(Node node, double bound);
 
   const Problem &problem;
-  std::map<std::pair<double, size_t>, std::unique_ptr<Node>> open; ///< by bound, then age
-  size_t pushed = 0;
+  std::map<Key, std::unique_ptr<Node>> open;
+  size_t pushed = 0, bytes = 0;
 };
 
 } // namespace para
