@@ -67,6 +67,7 @@ public:
 
 private:
   static constexpr size_t kStepWork = 5000000;
+  static constexpr int32_t kFewVariables = 1000;
   static constexpr size_t kMostCellsOfTree = 2000000; ///< its open nodes each have a model
 
   bool isDone() const { return clock.isOver() || (found && solution.lowerBound >= solution.cost); }
@@ -112,12 +113,14 @@ private:
       return raiseBound(double(solution.cost));
     enter(std::move(prices));
     narrowSeconds = std::max(narrowSeconds, clock.getElapsed() - start);
-    if (stage->flat.size() < 1000)
+    if (stage->flat.size() < kFewVariables)
       branch(100000 << std::min(6, ++narrowed));
   }
 
   /// Whether the search was exhaustive.
   bool branch(size_t most) {
+    if (stage->flat.size() >= kFewVariables) // there is little hope, and each label takes long
+      most /= 50;
     Labels labels;
     double cost = found ? double(solution.cost) : kNever;
     bool whole = searchBranches(stage->flat, stage->dual.bestPrices, most, clock, cost, labels);

@@ -102,7 +102,7 @@ size_t Tree::expand(const Node &node, double bound, const Clock &clock) {
     return work;
   Labels labels;
   double found = double(cost);
-  bool whole = searchBranches(rest, next.prices, 3000, clock, found, labels);
+  bool whole = searchBranches(rest, next.prices, visits, clock, found, labels);
   if (found < double(cost))
     record(next.model, rest, labels);
   if (whole)

@@ -22,6 +22,7 @@ class Tree {
 public:
   Tree(const Problem &problem, const Model &model, std::vector<double> prices, double bound);
 
+  size_t visits = 3000;        ///< labels of exact search in each node
   std::vector<int32_t> choice; ///< strategies of the cheapest solution found; empty as long as there is none
   int64_t cost = kImpossible;  ///< its cost
 

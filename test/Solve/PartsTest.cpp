@@ -4,6 +4,7 @@
 #include "Branch.h"
 #include "Dual.h"
 #include "Search.h"
+#include "Tree.h"
 #include "para/Solve/Solver.h"
 
 #include <gtest/gtest.h>
@@ -142,5 +143,36 @@ TEST(Search, WhatIsTakenIsWithinTheLimitAtTheCostThatItSays) {
     EXPECT_EQ(flat.getCost(search.best), search.bestCost) << seed;
     EXPECT_GE(search.bestCost, double(truth->cost)) << seed;
   }
+}
+TEST(Tree, EndsWithACheapestSolutionAndNeverClaimsMore) {
+  Clock clock(120);
+  int split = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Problem problem = makeTightProblem(seed, 5 + int32_t(seed % 4));
+    llvm::Expected<Model> model = reduce(problem);
+    llvm::Expected<Solution> truth = solveExhaustively(problem);
+    if (!model) {
+      llvm::consumeError(model.takeError());
+      llvm::consumeError(truth.takeError());
+      continue;
+    }
+    Tree tree(problem, *model, std::vector<double>(model->baseUsage.size(), 0), 0);
+    tree.visits = 0; // nothing but splitting
+    int steps = 0;
+    for (; !tree.isDone() && steps < 2000; ++steps) {
+      if (truth && tree.cost > truth->cost)
+        EXPECT_LE(tree.getBound(), double(truth->cost)) << seed;
+      tree.run(1, clock, tree.cost);
+    }
+    EXPECT_TRUE(tree.isDone()) << seed;
+    split += steps > 3;
+    EXPECT_EQ(tree.cost, truth ? truth->cost : kImpossible) << seed;
+    if (truth) {
+      EXPECT_EQ(problem.getCost(tree.choice), truth->cost) << seed;
+      EXPECT_EQ(llvm::toString(problem.verify(tree.choice)), "") << seed;
+    }
+    llvm::consumeError(truth.takeError());
+  }
+  EXPECT_GT(split, 20); // the others end at the root
 }
 } // namespace

@@ -47,4 +47,27 @@ inline para::Problem makeRandomProblem(uint64_t seed) {
   return problem;
 }
 
+/// Nodes that live together: what costs less uses more. No strategy is needless, and prices alone do not solve it.
+inline para::Problem makeTightProblem(uint64_t seed, int32_t count) {
+  std::mt19937_64 random(seed);
+  auto draw = [&](int64_t least, int64_t most) { return least + int64_t(random() % uint64_t(most - least + 1)); };
+  para::Problem problem;
+  for (int32_t i = 0; i < count; ++i) {
+    para::Problem::Node node{i % 3, 4 + i % 4, {}, {}};
+    for (int64_t strategy = 0; strategy < 4; ++strategy) {
+      node.costs.push_back(300 * strategy + draw(0, 200));
+      node.usages.push_back(300 * (3 - strategy) + draw(0, 200));
+    }
+    problem.nodes.push_back(std::move(node));
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    para::Problem::Edge edge{i, (i + 1 + int32_t(draw(0, 1))) % count, {}};
+    for (int pair = 0; pair < 16; ++pair)
+      edge.costs.push_back(draw(0, 300));
+    problem.edges.push_back(std::move(edge));
+  }
+  problem.usageLimit = 500 * count;
+  return problem;
+}
+
 #endif

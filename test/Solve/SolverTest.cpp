@@ -35,19 +35,18 @@ TEST(Solver, SmallProblemsAreSolvedAsByEnumeration) {
   EXPECT_GT(refused, 100);
 }
 
-/// A ring of nodes that all want the strategy which uses most.
-Problem makeRing(int32_t count) {
-  Problem problem;
-  for (int32_t i = 0; i < count; ++i)
-    problem.nodes.push_back({i / 3, i / 3 + 9, {10 + i % 7, 25 + i % 5, 60 + i % 3}, {30 + i % 4, 17 + i % 6, 5}});
-  for (int32_t i = 0; i < count; ++i)
-    problem.edges.push_back({i, (i + 1) % count, {0, 9, 14, 11, 0, 8, 13, 7, 0}});
-  problem.usageLimit = 520;
-  return problem;
+TEST(Solver, TightProblemsAreSolvedAsByEnumeration) {
+  for (uint64_t seed = 100; seed < 140; ++seed) {
+    Problem problem = makeTightProblem(seed, 8);
+    Solution truth = llvm::cantFail(solveExhaustively(problem)), found = llvm::cantFail(solve(problem, {10.0, 2, seed, {}}));
+    EXPECT_EQ(found.cost, truth.cost) << seed;
+    EXPECT_EQ(found.lowerBound, truth.cost) << seed;
+    EXPECT_EQ(say(problem.verify(found.choice)), "") << seed;
+  }
 }
 
 TEST(Solver, AnswersDependOnNothingButSeedAndWork) {
-  Problem problem = makeRing(60);
+  Problem problem = makeTightProblem(7, 40);
   llvm::Expected<Solution> one = solve(problem, {2.0, 1, 5, {}}), two = solve(problem, {2.0, 2, 5, {}});
   ASSERT_TRUE(bool(one)) << say(one.takeError());
   ASSERT_TRUE(bool(two)) << say(two.takeError());
@@ -59,7 +58,7 @@ TEST(Solver, AnswersDependOnNothingButSeedAndWork) {
 }
 
 TEST(Solver, ProgressOnlyImproves) {
-  Problem problem = makeRing(80);
+  Problem problem = makeTightProblem(3, 60);
   int64_t last = INT64_MAX;
   SolveOptions options{1.0, 2, 1, [&](const Solution &solution, double) {
                          EXPECT_LT(solution.cost, last);
