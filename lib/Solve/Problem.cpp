@@ -12,6 +12,9 @@ static Error fail(const Twine &message) { return createStringError(inconvertible
 /// Sums of usages stay integers.
 static constexpr int64_t kMostUsage = int64_t(1) << 62;
 
+/// Possible costs are exact as doubles.
+static bool isTooLarge(int64_t cost) { return cost > int64_t(1) << 53 && cost < kImpossible; }
+
 Error Problem::check() const {
   int64_t most = 0;
   for (auto [i, node] : enumerate(nodes)) {
@@ -21,6 +24,8 @@ Error Problem::check() const {
       return fail("node " + Twine(i) + " has " + Twine(node.costs.size()) + " costs and " + Twine(node.usages.size()) + " usages");
     if (any_of(node.costs, [](int64_t cost) { return cost < 0; }) || any_of(node.usages, [](int64_t usage) { return usage < 0; }))
       return fail("node " + Twine(i) + " has a negative cost or usage");
+    if (any_of(node.costs, isTooLarge))
+      return fail("node " + Twine(i) + " has a cost that is too large to add");
     if (node.begin < 0)
       return fail("node " + Twine(i) + " lives from before time 0");
     int64_t usage = *std::max_element(node.usages.begin(), node.usages.end());
@@ -39,6 +44,8 @@ Error Problem::check() const {
       return fail("edge " + Twine(e) + " has " + Twine(edge.costs.size()) + " costs for " + Twine(pairs) + " pairs of strategies");
     if (any_of(edge.costs, [](int64_t cost) { return cost < 0; }))
       return fail("edge " + Twine(e) + " has a negative cost");
+    if (any_of(edge.costs, isTooLarge))
+      return fail("edge " + Twine(e) + " has a cost that is too large to add");
   }
   if (usageLimit < 0)
     return fail("the usage limit is negative");

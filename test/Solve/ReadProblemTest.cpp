@@ -77,6 +77,8 @@ TEST(ReadProblem, SizesThatDoNotFit) {
   EXPECT_EQ(refusal(with("[[1, 5], [1]]", "[[1, 5, 6], [1]]")), "'p': node 0 has 3 costs and 2 usages");
   EXPECT_EQ(refusal(with("[[1, 5], [1]]", "[[], [1]]")), "'p': node 0 has no strategy");
   EXPECT_EQ(refusal(with("[[1, 5], [1]]", "[[1, -5], [1]]")), "'p': node 0 has a negative cost or usage");
+  EXPECT_EQ(refusal(with("[[1, 5], [1]]", "[[1, 100000000000000000], [1]]")), "'p': node 0 has a cost that is too large to add");
+  EXPECT_EQ(refusal(with("[[0, 1000000000000000000]]", "[[0, 999999999999999999]]")), "'p': edge 0 has a cost that is too large to add");
   EXPECT_EQ(refusal(with("[[8, 4], [3]]", "[[8, 4], [-3]]")), "'p': node 1 has a negative cost or usage");
   EXPECT_EQ(refusal(with("[[8, 4], [3]]", "[[8, 9223372036854775807], [3]]")), "'p': the usages are too large to add");
   EXPECT_EQ(refusal(with("[[0, 1]]", "[[0, 2]]")), "'p': edge 0 ends at node 2 of 2");

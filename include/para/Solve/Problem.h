@@ -24,7 +24,7 @@
 
 namespace para {
 
-/// Costs from here on mean "impossible" (the contest writes 10^18).
+/// Costs from here on mean "impossible" (the contest writes 10^18); others may be at most 2^53.
 constexpr int64_t kImpossible = int64_t(1000000000) * 1000000000;
 
 struct Problem {
