@@ -14,7 +14,8 @@ namespace {
 class Branches {
 public:
   Branches(const Flat &flat, const Messages &messages, llvm::ArrayRef<double> prices, double slack, double &bestCost, Labels &best)
-      : flat(flat), messages(messages), slack(slack), bestCost(bestCost), best(best), labels(flat.size(), 0), usage(flat.base), levels(flat.size() + 1) {
+      : flat(flat), messages(messages), slack(slack), bestCost(bestCost), best(best), labels(flat.size(), 0), usage(flat.base),
+        levels(flat.size() + 1) {
     back = flat.baseCost;
     for (size_t t = 0; t < prices.size(); ++t)
       back += prices[t] * (flat.base[t] - flat.limit);
@@ -111,7 +112,8 @@ private:
 };
 } // namespace
 
-bool para::searchBranches(const Flat &flat, llvm::ArrayRef<double> prices, size_t most, const Clock &clock, double &bestCost, Labels &best) {
+bool para::searchBranches(const Flat &flat, llvm::ArrayRef<double> prices, size_t most, const Clock &clock, double &bestCost,
+                          Labels &best) {
   Messages messages(flat);
   messages.setPrices(prices);
   for (int pass = 0; pass < 10; ++pass)
@@ -119,6 +121,7 @@ bool para::searchBranches(const Flat &flat, llvm::ArrayRef<double> prices, size_
   double paid = 0;
   for (size_t t = 0; t < prices.size(); ++t)
     paid += prices[t] * (flat.base[t] + flat.limit);
-  double slack = 0x1p-53 * ((10 * double(flat.links.size()) + 100 + 4 * double(flat.items.size())) * messages.getLargest() + double(prices.size() + 10) * paid);
+  double slack = 0x1p-53 * ((10 * double(flat.links.size()) + 100 + 4 * double(flat.items.size())) * messages.getLargest() +
+                            double(prices.size() + 10) * paid);
   return Branches(flat, messages, prices, slack, bestCost, best).run(most, clock);
 }

@@ -23,7 +23,8 @@ double Dual::getBack(double bound, double &slack) const {
   }
   // Each sum has been rounded about as often as there are links, times and labels' items.
   double roundings = double(10 * flat.links.size() + flat.base.size() + 4 * flat.items.size() + 100);
-  slack = 0x1p-53 * (roundings * messages.getLargest() + double(flat.base.size() + 10) * (paid + std::abs(bound) + std::abs(flat.baseCost)));
+  slack =
+      0x1p-53 * (roundings * messages.getLargest() + double(flat.base.size() + 10) * (paid + std::abs(bound) + std::abs(flat.baseCost)));
   return back;
 }
 

@@ -1,9 +1,9 @@
 //===- Dual.h - Prices of usage --------------------------------------------===//
 //
 // Each time has a price of a unit of usage; what the usage limit allows is paid back. Whatever the prices, no solution costs less than the
-// cheapest labels with prices paid: prices climb to where that bound is best, by steps along averaged subgradients (B. Polyak) toward a level
-// above the best bound, which falls when steps fail (J.-L. Goffin, K. C. Kiwiel, "Convergence of a simple subgradient level method", 1999).
-// Labels that come up on the way and are within the limit are solutions.
+// cheapest labels with prices paid: prices climb to where that bound is best, by steps along averaged subgradients (B. Polyak) toward a
+// level above the best bound, which falls when steps fail (J.-L. Goffin, K. C. Kiwiel, "Convergence of a simple subgradient level method",
+// 1999). Labels that come up on the way and are within the limit are solutions.
 //
 // Example: Dual dual(flat); dual.run(work); dual.bound, dual.best, dual.bestPrices
 //

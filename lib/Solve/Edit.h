@@ -33,7 +33,8 @@ public:
   size_t eliminate();
   /// Edges whose cost is a sum of one cost for each end go into those. Returns how many.
   size_t dropSeparable();
-  /// Makes impossible the labels, and pairs of neighbours' labels, that are over the limit whatever the rest takes. Returns whether there were any.
+  /// Makes impossible the labels, and pairs of neighbours' labels, that are over the limit whatever the rest takes. Returns whether there
+  /// were any.
   bool dropOverLimit();
   /// Drops labels than which another costs no more, whatever the neighbours take, and uses no more. Returns how many.
   size_t dropDominated();

@@ -16,7 +16,8 @@ size_t Editor::eliminate() {
       product *= model.variables[neighbour].size();
       sum += model.variables[neighbour].size();
     }
-    return model.variables[v].edges.size() < 2 || (model.variables[v].edges.size() == 2 && product <= std::max<size_t>(400, 2 * sum * model.variables[v].size()));
+    return model.variables[v].edges.size() < 2 ||
+           (model.variables[v].edges.size() == 2 && product <= std::max<size_t>(400, 2 * sum * model.variables[v].size()));
   };
   size_t count = 0;
   std::vector<int32_t> work;
@@ -85,7 +86,8 @@ size_t Editor::dropSeparable() {
     bool separable = edge.cost[0] < kNever;
     for (size_t i = 0; separable && i < rows; ++i)
       for (size_t j = 0; separable && j < columns; ++j)
-        separable = edge.cost[i * columns + j] < kNever && edge.cost[i * columns + j] - edge.cost[j] == edge.cost[i * columns] - edge.cost[0];
+        separable =
+            edge.cost[i * columns + j] < kNever && edge.cost[i * columns + j] - edge.cost[j] == edge.cost[i * columns] - edge.cost[0];
     if (!separable)
       continue;
     for (size_t i = 0; i < rows; ++i)
@@ -121,7 +123,8 @@ void Editor::findDominated(int32_t v, BitVector &alive) const {
   };
   for (size_t l = 0; l < size; ++l)
     for (size_t k = 0; k < size && alive.test(l); ++k)
-      if (k != l && alive.test(k) && llvm::all_of(variable.items, [&](const Model::Item &item) { return item.usage[k] <= item.usage[l]; }) &&
+      if (k != l && alive.test(k) &&
+          llvm::all_of(variable.items, [&](const Model::Item &item) { return item.usage[k] <= item.usage[l]; }) &&
           getMore(int32_t(k), int32_t(l)) <= 0)
         alive.reset(l);
 }

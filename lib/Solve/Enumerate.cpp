@@ -19,8 +19,9 @@ bool Search::put(int32_t v, int32_t label, double sign) {
   return within;
 }
 
-/// Depth first over the labels of the forest. With all else fixed, a solution that costs at most `allowed` more than the current one has, at
-/// any prices, at most the current one's loss to the best labels plus the price of what the current one leaves unused: branches with more end.
+/// Depth first over the labels of the forest. With all else fixed, a solution that costs at most `allowed` more than the current one has,
+/// at any prices, at most the current one's loss to the best labels plus the price of what the current one leaves unused: branches with
+/// more end.
 void Search::enumerate(double share, double allowed) {
   relabel(share, 0);
   double budget = allowed > 0 ? allowed : -0.5;
@@ -82,7 +83,8 @@ void Search::enumerate(double share, double allowed) {
       continue;
     }
     change = getChange();
-    found = change < 0 || (change <= allowed && allowed > 0 && llvm::any_of(forest, [&](const Tree &tree) { return next[tree.variable] != current[tree.variable]; }));
+    found = change < 0 || (change <= allowed && allowed > 0 &&
+                           llvm::any_of(forest, [&](const Tree &tree) { return next[tree.variable] != current[tree.variable]; }));
   }
   if (found)
     return take();

@@ -10,7 +10,8 @@ namespace {
 // Depth first in the order of the nodes; a branch ends where its cost, with the least that the nodes and edges left can add, is no better.
 class Enumeration {
 public:
-  explicit Enumeration(const Problem &problem) : problem(problem), choice(problem.nodes.size(), 0), earlier(problem.nodes.size()), least(problem.nodes.size() + 1, 0) {
+  explicit Enumeration(const Problem &problem)
+      : problem(problem), choice(problem.nodes.size(), 0), earlier(problem.nodes.size()), least(problem.nodes.size() + 1, 0) {
     for (const Problem::Edge &edge : problem.edges)
       earlier[std::max(edge.from, edge.to)].push_back(&edge);
     for (size_t i = problem.nodes.size(); i-- > 0;) {
@@ -33,7 +34,8 @@ public:
       choice[node] = int32_t(strategy);
       int64_t sum = std::min(kImpossible, cost + problem.nodes[node].costs[strategy]);
       for (const Problem::Edge *edge : earlier[node])
-        sum = std::min(kImpossible, sum + edge->costs[size_t(choice[edge->from]) * problem.nodes[edge->to].costs.size() + choice[edge->to]]);
+        sum =
+            std::min(kImpossible, sum + edge->costs[size_t(choice[edge->from]) * problem.nodes[edge->to].costs.size() + choice[edge->to]]);
       run(node + 1, sum);
     }
     choice[node] = 0;

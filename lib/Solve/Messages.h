@@ -30,11 +30,11 @@ public:
       priced[i] += more[i];
   }
 
-  /// One pass forth and back over all variables; returns a lower bound of the cost at the prices (without the base cost). In `beyond`, where
-  /// given, is by label how much more than the bound of the pass before, with the same prices, a solution costs that takes the label.
+  /// One pass forth and back over all variables; returns a lower bound of the cost at the prices (without the base cost). In `beyond`,
+  /// where given, is by label how much more than the bound of the pass before, with the same prices, a solution costs that takes the label.
   double pass(std::vector<double> *beyond = nullptr);
-  /// Given what such a pass found, calls visit(edge, label of a, label of b, more) for each pair of labels of an edge: how much more than the
-  /// bound a solution costs that takes both.
+  /// Given what such a pass found, calls visit(edge, label of a, label of b, more) for each pair of labels of an edge: how much more than
+  /// the bound a solution costs that takes both.
   void visitPairs(llvm::ArrayRef<double> beyond, llvm::function_ref<void(int32_t, int32_t, int32_t, double)> visit) const;
   /// Labels by the messages, each given those before it.
   void decode(Labels &labels) const;
@@ -55,7 +55,7 @@ private:
 
   const Flat &flat;
   std::vector<double> priced, messages, scratch, add, weights;
-  std::vector<double> leasts; ///< by variable: what the last pass back took out there
+  std::vector<double> leasts;   ///< by variable: what the last pass back took out there
   std::vector<size_t> toA, toB; ///< where the messages of edges to their ends are
 };
 

@@ -69,7 +69,8 @@ struct Model {
   Labels getLabels(llvm::ArrayRef<int32_t> choice) const;
   /// Cost of an edge seen from one of its ends.
   double at(const Edge &edge, int32_t from, int32_t mine, int32_t theirs) const {
-    return edge.a == from ? edge.cost[size_t(mine) * variables[edge.b].size() + theirs] : edge.cost[size_t(theirs) * variables[edge.b].size() + mine];
+    return edge.a == from ? edge.cost[size_t(mine) * variables[edge.b].size() + theirs]
+                          : edge.cost[size_t(theirs) * variables[edge.b].size() + mine];
   }
 };
 
@@ -77,8 +78,8 @@ struct Model {
 /// other are merged, those with one label left are folded into the rest. Fails where there is no solution.
 llvm::Expected<Model> reduce(const Problem &problem);
 
-/// Keeps, of each variable, the labels that are alive, and makes the model as small as that, and what has become impossible, allow. False if
-/// nothing is left.
+/// Keeps, of each variable, the labels that are alive, and makes the model as small as that, and what has become impossible, allow. False
+/// if nothing is left.
 bool restrict(Model &model, llvm::ArrayRef<llvm::BitVector> alive);
 /// The same; `prices`, by time, become those of the times that are left.
 bool restrictWith(Model &model, llvm::ArrayRef<llvm::BitVector> alive, std::vector<double> &prices);

@@ -90,7 +90,8 @@ Error Problem::verify(ArrayRef<int32_t> choice) const {
   }
   for (auto [e, edge] : enumerate(edges))
     if (edge.costs[size_t(choice[edge.from]) * nodes[edge.to].costs.size() + choice[edge.to]] >= kImpossible)
-      return fail("strategies " + Twine(choice[edge.from]) + " and " + Twine(choice[edge.to]) + " of nodes " + Twine(edge.from) + " and " + Twine(edge.to) + " are impossible together");
+      return fail("strategies " + Twine(choice[edge.from]) + " and " + Twine(choice[edge.to]) + " of nodes " + Twine(edge.from) + " and " +
+                  Twine(edge.to) + " are impossible together");
   if (int64_t peak = getPeak(choice); peak > usageLimit)
     return fail("uses " + Twine(peak) + " at its peak, the limit is " + Twine(usageLimit));
   return Error::success();

@@ -227,7 +227,8 @@ Expected<Model> para::reduce(const Problem &problem) {
   simplify(model);
   for (int64_t used : model.baseUsage)
     if (used > model.limit)
-      return fail("the strategies that use the least use " + Twine(used) + " together at some time, the limit is " + Twine(problem.usageLimit));
+      return fail("the strategies that use the least use " + Twine(used) + " together at some time, the limit is " +
+                  Twine(problem.usageLimit));
   reducer.renew();
   if (reducer.dropOverLimit() && !reduceByBoth(reducer, model))
     return fail("every choice is impossible or over the usage limit");

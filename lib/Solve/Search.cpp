@@ -11,7 +11,8 @@
 using namespace para;
 
 Search::Search(const Flat &flat, uint64_t seed)
-    : flat(flat), random(seed), prices(flat.base.size(), 0), extra(flat.base.size(), 0), priced(flat.costs.size(), 0), place(flat.size(), -1), fixed(flat.costs.size()), table(flat.costs.size()) {
+    : flat(flat), random(seed), prices(flat.base.size(), 0), extra(flat.base.size(), 0), priced(flat.costs.size(), 0),
+      place(flat.size(), -1), fixed(flat.costs.size()), table(flat.costs.size()) {
   int32_t widest = 4;
   for (int32_t v = 0; v < flat.size(); ++v)
     widest = std::max(widest, flat.getStride(v));

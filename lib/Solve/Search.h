@@ -1,7 +1,7 @@
 //===- Search.h - Better and better labels ----------------------------------===//
 //
-// From one solution to the next: the variables of a random forest are relabelled together by dynamic programming, the others fixed. Usage is
-// priced there, at a random share of the dual's prices, so that what comes out is near the limit; where it is over, the prices of those
+// From one solution to the next: the variables of a random forest are relabelled together by dynamic programming, the others fixed. Usage
+// is priced there, at a random share of the dual's prices, so that what comes out is near the limit; where it is over, the prices of those
 // times are raised and the forest is relabelled again. What is within the limit and better, or a little worse, is taken. Small forests are
 // enumerated: what no prices lead to is found too.
 //
@@ -23,7 +23,7 @@ public:
   Search(const Flat &flat, uint64_t seed);
 
   double exactShare = 0.3; ///< of the forests that are enumerated
-  Labels best; ///< the cheapest labels within the limit; empty as long as there are none
+  Labels best;             ///< the cheapest labels within the limit; empty as long as there are none
   double bestCost = kNever;
 
   void setPrices(llvm::ArrayRef<double> prices);
@@ -31,7 +31,8 @@ public:
   void start(const Labels &labels);
   bool hasStarted() const { return !current.empty(); }
   double getCurrentCost() const { return cost; }
-  /// Relabels forests until about as many table entries as `work` have been looked at. `heat` is the share of the cost that a step may lose.
+  /// Relabels forests until about as many table entries as `work` have been looked at. `heat` is the share of the cost that a step may
+  /// lose.
   void run(size_t work, double heat, const Clock &clock);
 
 private:
@@ -70,7 +71,7 @@ private:
   bool hasExtra = false, isOver = false;
   std::vector<Tree> forest;
   std::vector<std::pair<int32_t, std::pair<int32_t, const Flat::Link *>>> open;
-  std::vector<int32_t> place;         ///< of each variable in the forest, or -1
+  std::vector<int32_t> place; ///< of each variable in the forest, or -1
   std::vector<double> fixed, table, scratch;
   std::vector<Level> levels;
   size_t work = 0;

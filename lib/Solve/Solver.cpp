@@ -25,7 +25,8 @@ Error fail(const Twine &message) { return createStringError(inconvertibleErrorCo
 
 /// A model and those who work on it.
 struct Stage {
-  Stage(const Model &model, std::vector<double> prices, size_t searchers, uint64_t seed) : flat(model), dual(flat, std::move(prices)), periods(searchers) {
+  Stage(const Model &model, std::vector<double> prices, size_t searchers, uint64_t seed)
+      : flat(model), dual(flat, std::move(prices)), periods(searchers) {
     for (size_t i = 0; i < searchers; ++i)
       searches.push_back(std::make_unique<Search>(flat, seed + i));
   }
@@ -195,7 +196,8 @@ private:
       return;
     // Mostly on from the best; at times from where the prices lead by themselves: there may be many as cheap.
     bool small = stage->flat.cells.size() < 1000000;
-    bool isNew = !best.empty() && (small ? period.number % 2 == 1 : period.number % 3 < 2 && !stage->dual.isStuck());
+    bool isNew =
+        !best.empty() && !stage->dual.last.empty() && (small ? period.number % 2 == 1 : period.number % 3 < 2 && !stage->dual.isStuck());
     if (isNew)
       from = small ? decodeNear() : stage->dual.last;
     if (small) {
@@ -277,7 +279,7 @@ private:
   std::unique_ptr<Tree> tree;
   Labels best; ///< the solution's, in the stage; empty if it is not there
   Solution solution;
-  double bestBound = 0; // costs are not negative
+  double bestBound = 0;       // costs are not negative
   double narrowSeconds = 0.5; ///< that it took at most
   int narrowed = 0;
   bool found = false;

@@ -1,8 +1,8 @@
 //===- Tree.h - Splitting what prices leave open --------------------------------===//
 //
-// Branch and bound: the labels of one variable are split into those that use less and those that use more, each half is presolved and priced
-// anew, and ends where its bound reaches the best cost. The half with the lowest bound comes first, as long as memory allows, so that the
-// least of what is open is a bound of the whole.
+// Branch and bound: the labels of one variable are split into those that use less and those that use more, each half is presolved and
+// priced anew, and ends where its bound reaches the best cost. The half with the lowest bound comes first, as long as memory allows, so
+// that the least of what is open is a bound of the whole.
 //
 // Example: Tree tree(problem, model, prices, bound); tree.run(work, clock, cost); tree.getBound(), tree.isDone(), tree.choice
 //
@@ -13,8 +13,8 @@
 #include "Clock.h"
 #include "Dual.h"
 
-#include <memory>
 #include <map>
+#include <memory>
 
 namespace para {
 

@@ -7,7 +7,8 @@
 using namespace para;
 
 namespace {
-const std::string good = R"({"problem": {"name": "two", "nodes": {"intervals": [[0, 2], [1, 3]], "costs": [[1, 5], [1]], "usages": [[8, 4], [3]]},
+const std::string good =
+    R"({"problem": {"name": "two", "nodes": {"intervals": [[0, 2], [1, 3]], "costs": [[1, 5], [1]], "usages": [[8, 4], [3]]},
   "edges": {"nodes": [[0, 1]], "costs": [[0, 1000000000000000000]]}, "usage_limit": 16}, "note": [1.5, {"a": null}]})";
 
 std::string refusal(const std::string &bytes) {
@@ -84,7 +85,8 @@ TEST(ReadProblem, SizesThatDoNotFit) {
   EXPECT_EQ(refusal(with("[[0, 1]]", "[[0, 2]]")), "'p': edge 0 ends at node 2 of 2");
   EXPECT_EQ(refusal(with("[[0, 1]]", "[[0, -1]]")), "'p': edge 0 ends at node -1 of 2");
   EXPECT_EQ(refusal(with("[[0, 1]]", "[[1, 1]]")), "'p': edge 0 leads from node 1 to itself");
-  EXPECT_EQ(refusal(with("[[0, 1]]", "[[0, 1], [0, 1]]")), "'p' is no problem in the contest's format: line 2: expected as many pairs of nodes as costs of edges");
+  EXPECT_EQ(refusal(with("[[0, 1]]", "[[0, 1], [0, 1]]")),
+            "'p' is no problem in the contest's format: line 2: expected as many pairs of nodes as costs of edges");
   EXPECT_EQ(refusal(with("[[0, 1000000000000000000]]", "[[0]]")), "'p': edge 0 has 1 costs for 2 pairs of strategies");
   EXPECT_EQ(refusal(with("\"usage_limit\": 16", "\"usage_limit\": -1")), "'p': the usage limit is negative");
 }

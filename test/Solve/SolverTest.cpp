@@ -85,7 +85,8 @@ TEST(Solver, RefusalsHaveReasons) {
   Problem over;
   over.nodes = {{0, 2, {1, 5}, {8, 4}}, {1, 3, {1, 1}, {8, 4}}};
   over.usageLimit = 7;
-  EXPECT_EQ(say(solve(over, {}).takeError()), "there is no solution: the strategies that use the least use 8 together at some time, the limit is 7");
+  EXPECT_EQ(say(solve(over, {}).takeError()),
+            "there is no solution: the strategies that use the least use 8 together at some time, the limit is 7");
   over.usageLimit = 8;
   EXPECT_EQ(llvm::cantFail(solve(over, {})).cost, 6);
   Problem apart;

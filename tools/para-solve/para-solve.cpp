@@ -16,10 +16,12 @@ namespace {
 struct Options {
   llvm::cl::OptionCategory category{"para-solve"};
   llvm::cl::opt<std::string> input{llvm::cl::Positional, llvm::cl::desc("problem.json[.gz]"), llvm::cl::Required, llvm::cl::cat(category)};
-  llvm::cl::opt<double> seconds{"time", llvm::cl::desc("seconds, reading included (default 60); less if the gap is zero before"), llvm::cl::init(60), llvm::cl::cat(category)};
+  llvm::cl::opt<double> seconds{"time", llvm::cl::desc("seconds, reading included (default 60); less if the gap is zero before"),
+                                llvm::cl::init(60), llvm::cl::cat(category)};
   llvm::cl::opt<unsigned> threads{"threads", llvm::cl::desc("threads (default 1)"), llvm::cl::init(1), llvm::cl::cat(category)};
   llvm::cl::opt<uint64_t> seed{"seed", llvm::cl::desc("of the random choices (default 0)"), llvm::cl::init(0), llvm::cl::cat(category)};
-  llvm::cl::opt<std::string> output{"o", llvm::cl::desc("where the list of strategies goes, by node"), llvm::cl::value_desc("solution.json"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> output{"o", llvm::cl::desc("where the list of strategies goes, by node"),
+                                    llvm::cl::value_desc("solution.json"), llvm::cl::cat(category)};
   llvm::cl::opt<bool> verbose{"v", llvm::cl::desc("say when a better solution is found"), llvm::cl::cat(category)};
 };
 } // namespace
@@ -53,10 +55,11 @@ int main(int argc, char **argv) {
     taken->second->removeArgument();
   Options given;
   llvm::cl::HideUnrelatedOptions(given.category);
-  llvm::cl::ParseCommandLineOptions(argc, argv,
-                                    "Finds the cheapest strategy of each node of a problem in the format of the contest on intra-operator\n"
-                                    "parallelism, with a lower bound on the cost of all solutions. Prints JSON: cost, lower_bound, gap, seconds.\n"
-                                    "Exit status: 0 solved, 1 the file is at fault, 2 wrong usage, 3 no solution.\n");
+  llvm::cl::ParseCommandLineOptions(
+      argc, argv,
+      "Finds the cheapest strategy of each node of a problem in the format of the contest on intra-operator\n"
+      "parallelism, with a lower bound on the cost of all solutions. Prints JSON: cost, lower_bound, gap, seconds.\n"
+      "Exit status: 0 solved, 1 the file is at fault, 2 wrong usage, 3 no solution.\n");
   if (!(given.seconds > 0) || given.seconds > 1e7)
     return refuse("--time wants seconds above 0", 2);
   if (given.threads < 1 || given.threads > 1024)
@@ -80,7 +83,9 @@ int main(int argc, char **argv) {
     return refuse("the solver is wrong: " + llvm::toString(std::move(error)), 3);
   if (!given.output.empty() && !write(given.output, *solution))
     return refuse("cannot write '" + given.output + "'", 1);
-  llvm::outs() << llvm::formatv("{0}\n", llvm::json::Value(llvm::json::Object{{"cost", solution->cost}, {"lower_bound", solution->lowerBound}, {"gap", solution->getGap()}, {"seconds", elapsed()}}));
+  llvm::outs() << llvm::formatv(
+      "{0}\n", llvm::json::Value(llvm::json::Object{
+                   {"cost", solution->cost}, {"lower_bound", solution->lowerBound}, {"gap", solution->getGap()}, {"seconds", elapsed()}}));
   llvm::outs().flush();
   return 0;
 }

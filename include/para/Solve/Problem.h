@@ -29,8 +29,8 @@ constexpr int64_t kImpossible = int64_t(1000000000) * 1000000000;
 
 struct Problem {
   struct Node {
-    int64_t begin = 0, end = 0;          ///< lives at each time t with begin <= t < end
-    std::vector<int64_t> costs, usages;  ///< an entry each strategy
+    int64_t begin = 0, end = 0;         ///< lives at each time t with begin <= t < end
+    std::vector<int64_t> costs, usages; ///< an entry each strategy
   };
   struct Edge {
     int32_t from = 0, to = 0;

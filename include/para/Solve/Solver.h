@@ -1,7 +1,7 @@
 //===- Solver.h - Cheapest strategies with a certificate ---------*- C++ -*-===//
 //
-// Anytime: the answer improves with the time given, and comes with a lower bound that holds for every solution. For the same seed, number of
-// threads and amount of work the answer is the same.
+// Anytime: the answer improves with the time given, and comes with a lower bound that holds for every solution. For the same seed, number
+// of threads and amount of work the answer is the same.
 //
 // Example: Solution s = cantFail(solve(problem, {.seconds = 10})); s.cost, s.getGap()
 //
