@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     return refuse(llvm::toString(problem.takeError()), 1);
   SolveOptions options;
   // What is left to do after the search, and a busy machine, need some of the time.
-  options.seconds = std::max(0.01, given.seconds - elapsed() - std::min(1.0, 0.05 + 0.01 * given.seconds));
+  options.seconds = std::max(0.01, given.seconds - elapsed() - std::min(2.0, 0.15 + 0.015 * given.seconds));
   options.threads = given.threads;
   options.seed = given.seed;
   if (given.verbose)
