@@ -1,7 +1,6 @@
 //===- Flat.h - A model laid out for speed --------------------------------===//
 //
-// The variables that a model has left, numbered from 0, with all labels, tables and usages in a few arrays. Times at which the limit cannot
-// bind, or at which a neighbouring time binds at least as much, are gone; each variable's usage is what it takes above its least.
+// The variables that a model has left, numbered from 0, with all labels, tables and usages in a few arrays.
 //
 // Labels are padded to a multiple of four, with labels that are never taken, so that loops over them need no remainder.
 //
