@@ -1,4 +1,10 @@
 //===- Planner.h - Choosing a plan by its price ------------------*- C++ -*-===//
+//
+// Every candidate is partitioned for real, priced on a machine, and the fastest that fits and can be proved is taken.
+//
+// Example, four ranks of this host: searchPlan(module, getCandidates({.ranks = 4, .batch = 32}), request, machine, memory, &llvm::outs(), false);
+//
+//===----------------------------------------------------------------------===//
 #ifndef PARA_PLAN_PLANNER_H
 #define PARA_PLAN_PLANNER_H
 
