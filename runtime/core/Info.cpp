@@ -54,13 +54,6 @@ static Json listInterfaces(const std::vector<Interface> &list, bool areParameter
   return result;
 }
 
-static std::vector<int64_t> arenaBytesPerRank(const Manifest &manifest) {
-  std::vector<int64_t> bytes;
-  for (int64_t rank = 0; rank < manifest.ranks(); ++rank)
-    bytes.push_back(manifest.stages[size_t(manifest.stageOf(rank))].arenaBytes);
-  return bytes;
-}
-
 std::string infoJson(const Manifest &manifest) {
   Json json;
   json["model"] = manifest.model;
@@ -76,8 +69,8 @@ std::string infoJson(const Manifest &manifest) {
   json["outputs"] = listInterfaces(manifest.outputs, false);
   json["parameters"] = listInterfaces(manifest.parameters, true);
   json["plan"] = Json::parse(manifest.planJson, nullptr, false);
-  json["arena_bytes"] = arenaBytesPerRank(manifest);
-  json["peak_bytes"] = manifest.predictedPeakBytes.empty() ? arenaBytesPerRank(manifest) : manifest.predictedPeakBytes;
+  json["arena_bytes"] = manifest.arenaBytesPerRank();
+  json["peak_bytes"] = manifest.predictedPeakBytes.empty() ? manifest.arenaBytesPerRank() : manifest.predictedPeakBytes;
   json["bytes_sent"] = manifest.predictedBytesSent;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -98,7 +91,7 @@ std::string infoText(const Manifest &manifest) {
   list("inputs", manifest.inputs, false);
   list("outputs", manifest.outputs, false);
   list("parameters", manifest.parameters, true);
-  std::vector<int64_t> arenas = arenaBytesPerRank(manifest);
+  std::vector<int64_t> arenas = manifest.arenaBytesPerRank();
   text += "rank  arena bytes  predicted peak bytes  predicted bytes sent a step\n";
   for (size_t rank = 0; rank < arenas.size(); ++rank) {
     auto at = [&](const std::vector<int64_t> &values) {

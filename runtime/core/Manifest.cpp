@@ -49,6 +49,13 @@ int64_t Manifest::rankOf(const std::vector<int64_t> &coordinates) const {
   return rank;
 }
 
+std::vector<int64_t> Manifest::arenaBytesPerRank() const {
+  std::vector<int64_t> bytes;
+  for (int64_t rank = 0; rank < ranks(); ++rank)
+    bytes.push_back(stages[size_t(stageOf(rank))].arenaBytes);
+  return bytes;
+}
+
 int64_t Manifest::stageOf(int64_t rank) const {
   int axis = axisIndex("pipeline");
   return axis < 0 ? 0 : coordinates(rank)[axis];

@@ -100,6 +100,8 @@ struct Manifest {
   std::vector<int64_t> coordinates(int64_t rank) const;
   int64_t rankOf(const std::vector<int64_t> &coordinates) const;
   int64_t stageOf(int64_t rank) const;
+  /// Bytes of the planned arena, by rank.
+  std::vector<int64_t> arenaBytesPerRank() const;
   /// Ranks of communicator `index` that `rank` belongs to, ordered by their coordinates on its axes (first axis slowest).
   std::vector<int64_t> members(size_t index, int64_t rank) const;
   bool isTraining() const { return mode == "train"; }
