@@ -168,10 +168,10 @@ const Flag *findFlag(StringRef name) {
   return nullptr;
 }
 
-/// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 /// Flags of the interface that this version does not have.
 constexpr StringLiteral kToCome[] = {"--recompute", "--shard", "--report", "--verify", "--sequence-parallel", "--calibrate"};
 
+/// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {
   StringRef best, typed = name.ltrim('-');
   unsigned least = 4;
