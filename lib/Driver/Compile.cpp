@@ -232,8 +232,8 @@ private:
         return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '%s' is for %lld ranks, the flags ask for %lld", options.plan.c_str(), (long long)plan->getNumRanks(), (long long)request.ranks);
       return finish(std::move(plan), module, request);
     }
-    if (request.ranks > (1 << 20))
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "%lld ranks are asked for (--ranks, --machine); the most is %d", (long long)request.ranks, 1 << 20);
+    if (request.ranks > kMostRanks)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "%lld ranks are asked for (--ranks, --machine); the most is %lld", (long long)request.ranks, (long long)kMostRanks);
     if (options.plan != "auto") {
       request.zero = -1; // the recipe's own; another is refused
       return finish(makeRecipe(options.plan, request), module, request);

@@ -118,9 +118,7 @@ Expected<json::Object> para::describeSchedule(StringRef text) {
 Error para::checkPatterns(StringRef text) { return Patterns::parse(text).takeError(); }
 
 Error para::checkPlanName(StringRef text) {
-  if (text == "auto" || text.ends_with(".json") || is_contained(getRecipeNames(), text))
-    return Error::success();
-  return fail("no recipe is called '" + text + "'; there are auto, " + join(getRecipeNames(), ", ") + ", or the name of a plan file (.json)");
+  return text == "auto" || text.ends_with(".json") ? Error::success() : makeRecipe(text, PlanRequest()).takeError();
 }
 
 Error para::checkMesh(const std::map<std::string, int64_t> &mesh) {

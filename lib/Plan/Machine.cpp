@@ -74,9 +74,8 @@ llvm::Expected<Machine> Machine::fromJson(const llvm::json::Value &value) {
   machine.name = object->getString("name").value_or("machine").str();
   machine.ranksPerNode = object->getInteger("ranks_per_node").value_or(1);
   machine.nodes = object->getInteger("nodes").value_or(1);
-  constexpr int64_t most = 1 << 20;
-  if (machine.ranksPerNode < 1 || machine.nodes < 1 || machine.nodes > most || machine.ranksPerNode > most / machine.nodes)
-    return fail("'ranks_per_node' and 'nodes' of the machine must be 1 or more, and " + llvm::Twine(most) + " devices together at most");
+  if (machine.ranksPerNode < 1 || machine.nodes < 1 || machine.nodes > kMostRanks || machine.ranksPerNode > kMostRanks / machine.nodes)
+    return fail("'ranks_per_node' and 'nodes' of the machine must be 1 or more, and " + llvm::Twine(kMostRanks) + " devices together at most");
   for (const Field &field : kFields) {
     auto number = object->getNumber(field.key);
     if (!number)
@@ -158,9 +157,8 @@ llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
     preset.machine.ranksPerNode = preset.devices;
     bool bad = !count.empty() && (nodes.getAsInteger(10, preset.machine.nodes) || preset.machine.nodes < 1);
     bad |= count.contains('x') && (devices.getAsInteger(10, preset.machine.ranksPerNode) || preset.machine.ranksPerNode < 1);
-    constexpr int64_t most = 1 << 20;
-    if (!bad && (preset.machine.nodes > most || preset.machine.ranksPerNode > most / preset.machine.nodes))
-      return fail("'" + spec + "' has more than " + llvm::Twine(most) + " devices");
+    if (!bad && (preset.machine.nodes > kMostRanks || preset.machine.ranksPerNode > kMostRanks / preset.machine.nodes))
+      return fail("'" + spec + "' has more than " + llvm::Twine(kMostRanks) + " devices");
     if (bad)
       return fail("'" + spec + "' is not PRESET:NODES or PRESET:NODESxDEVICES");
     return preset.machine;

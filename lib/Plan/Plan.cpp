@@ -1,4 +1,5 @@
 #include "para/Plan/Plan.h"
+#include "para/Plan/Machine.h"
 #include "para/Schedule/Schedule.h"
 
 #include "mlir/IR/Builders.h"
@@ -45,7 +46,7 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
     if (!entry)
       return llvm::Error::success();
     auto number = entry->getAsInteger();
-    if (!number || *number < 1 || *number > (1 << 20))
+    if (!number || *number < 1 || *number > kMostRanks)
       return fail("'" + key + "' of the plan must be a whole number from 1 on");
     target = *number;
     return llvm::Error::success();

@@ -1,4 +1,5 @@
 #include "para/Plan/Recipes.h"
+#include "para/Plan/Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -6,8 +7,6 @@ using namespace para;
 
 namespace {
 llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
-
-constexpr int64_t kMostRanks = 1 << 20;
 
 /// A recipe gives all ranks to one axis.
 struct Recipe {

@@ -16,6 +16,9 @@
 
 namespace para {
 
+/// Plans and machines are for at most this many ranks: products of three sizes stay far from overflow.
+constexpr int64_t kMostRanks = 1 << 20;
+
 struct Machine {
   std::string name;
   int64_t ranksPerNode = 1, nodes = 1;
