@@ -9,6 +9,7 @@
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
 #include "para/Schedule/Passes.h"
+#include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
 #include "para/Support/Spec.h"
 #include "para/Verify/Passes.h"

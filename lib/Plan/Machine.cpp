@@ -1,7 +1,7 @@
 #include "para/Plan/Machine.h"
 #include "Measure.h"
 #include "para/Support/Output.h"
-#include "para/Support/Spec.h"
+#include "para/Support/JsonFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

@@ -68,33 +68,6 @@ Expected<Patterns> Patterns::parse(StringRef text) {
   return std::move(patterns);
 }
 
-Expected<json::Value> para::readJsonFile(StringRef what, StringRef path) {
-  auto file = MemoryBuffer::getFile(path);
-  if (!file)
-    return fail("cannot read the " + what + " '" + path + "': " + file.getError().message());
-  constexpr int deepest = 64;
-  int depth = 0;
-  bool quoted = false;
-  StringRef text = (*file)->getBuffer();
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (quoted && c == '\\')
-      ++i;
-    else if (c == '"')
-      quoted = !quoted;
-    else if (!quoted && (c == '[' || c == '{'))
-      ++depth;
-    else if (!quoted && (c == ']' || c == '}'))
-      --depth;
-    if (depth > deepest)
-      return fail("the " + what + " '" + path + "' nests more than " + Twine(deepest) + " levels deep");
-  }
-  auto value = json::parse(text);
-  if (!value)
-    return fail("the " + what + " '" + path + "' is not JSON: " + toString(value.takeError()));
-  return std::move(*value);
-}
-
 bool Patterns::match(StringRef name) const {
   return any_of(globs, [&](const GlobPattern &glob) { return glob.match(name); });
 }

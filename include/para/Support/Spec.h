@@ -7,12 +7,11 @@
 #ifndef PARA_SUPPORT_SPEC_H
 #define PARA_SUPPORT_SPEC_H
 
-#include <map>
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/GlobPattern.h"
-#include "llvm/Support/JSON.h"
 
+#include <map>
 #include <string>
 
 namespace para {
@@ -26,9 +25,6 @@ struct Spec {
   llvm::Expected<double> getNumber(llvm::StringRef key, double otherwise) const;
   std::string getText(llvm::StringRef key, llvm::StringRef otherwise = "") const;
 };
-
-/// The JSON of a file that a user gave as `what` ("plan"). An error names it; nesting is bounded, since the parser recurses.
-llvm::Expected<llvm::json::Value> readJsonFile(llvm::StringRef what, llvm::StringRef path);
 
 /// A set of globs.
 class Patterns {
