@@ -122,7 +122,7 @@ bool para::isSeparable(ModuleOp module) {
     return false;
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
-  buildPartitionPipeline(pm);
+  pm.addPass(createPartitionPass());
   return succeeded(pm.run(*copy)); // not where rows meet rows of other microbatches
 }
 
