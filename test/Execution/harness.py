@@ -78,6 +78,21 @@ def freeze_flags(folder):
     return ["--freeze", "|".join(frozen)] if frozen else []
 
 
+class ParameterNames:
+    """Finds a parameter of a reference among a program's arrays: the file may have it under another name, or tied."""
+
+    def __init__(self, facts):
+        renamed = facts.get("files", {}).get("model.onnx", {}).get("params_not_under_own_name", {})
+        self.aliases = {name: found["initializer"] for name, found in renamed.items() if found and "initializer" in found}
+        self.tied = facts.get("tied", [])
+
+    def __call__(self, values, parameter):
+        for key in (parameter, self.aliases.get(parameter), *self.tied):
+            if key in values:
+                return values[key]
+        raise KeyError(f"{parameter} is not in the program's dump")
+
+
 def train(model, compile_flags, steps=3, data=None, threads=1, run_flags=(), timeout=300):
     """Compiles `model` (a path) for training and runs it; everything happens in a folder that is gone afterwards."""
     model = pathlib.Path(model)

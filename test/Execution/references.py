@@ -85,20 +85,12 @@ def compare(name, optimizer, clip, precision, folder=None):
         errors.append((harness.ratio(error, bound), what))
 
     norm = float(reference["grad_global_norm"])
-    aliases = {ref: found["initializer"] for ref, found in facts.get("files", {}).get("model.onnx", {}).get("params_not_under_own_name", {}).items()
-               if found and "initializer" in found}
-    tied = dict(zip(facts.get("tied", []), facts.get("tied", [])))
+    find = harness.ParameterNames(facts)
     adaptive = optimizer in ADAPTIVE
     group = "adam" if optimizer in {"adam", "adamw", "adagrad"} else optimizer if adaptive else "sgd"
     # Adam's step is near its full size where the gradient is near 1e-5 of the norm: an error of the gradient shows a thousand times there.
     if group == "adam" and name == "gpt2_hf" and precision == "f32":
         tolerance = dict(tolerance, adam=2e-3)
-
-    def find(values, parameter):
-        for key in (parameter, aliases.get(parameter), *tied):
-            if key in values:
-                return values[key]
-        raise KeyError(f"{parameter} is not in the program's dump")
 
     for key in reference.files:
         if key.startswith("grad/"):
