@@ -263,31 +263,3 @@ TEST(Execution, SumOfOneRowBesideItsTerms) {
   expectNear(p.get<float>("s", 13), sum);
   expectNear(p.get<float>("o", 4), product);
 }
-
-/// The same value asked for twice is stored once, and both users read it.
-TEST(Execution, EqualOutputs) {
-  Program p(R"(func.func @stage0(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x"}, %w: tensor<4x13xf32> {para.kind = "parameter", para.name = "w"})
-      -> (tensor<1x4xf32> {para.kind = "output", para.name = "a"}, tensor<1x4xf32> {para.kind = "output", para.name = "b"}) {
-    %d = para.dot %x, %w batch [] x [] contract [1] x [0] : tensor<1x4xf32>, tensor<4x13xf32> -> tensor<1x13xf32>
-    %y = para.mul %d, %d : tensor<1x13xf32>
-    %z = para.mul %d, %d : tensor<1x13xf32>
-    %a = para.dot %y, %w batch [] x [] contract [1] x [1] : tensor<1x13xf32>, tensor<4x13xf32> -> tensor<1x4xf32>
-    %b = para.dot %z, %w batch [] x [] contract [1] x [1] : tensor<1x13xf32>, tensor<4x13xf32> -> tensor<1x4xf32>
-    return %a, %b : tensor<1x4xf32>, tensor<1x4xf32>
-  })");
-  ASSERT_TRUE(p.ok());
-  std::vector<float> x = numbers(4, 1), w = numbers(4 * 13, 2);
-  p.set("x", x);
-  p.set("w", w);
-  p.step();
-  std::vector<double> want(4);
-  for (int c = 0; c < 13; ++c) {
-    double d = 0;
-    for (int k = 0; k < 4; ++k)
-      d += x[k] * w[k * 13 + c];
-    for (int k = 0; k < 4; ++k)
-      want[k] += d * d * w[k * 13 + c];
-  }
-  expectNear(p.get<float>("a", 4), want);
-  expectNear(p.get<float>("b", 4), want);
-}

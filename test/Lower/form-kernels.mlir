@@ -44,3 +44,14 @@ func.func @norm(%w: tensor<128x512xf32>, %g: tensor<128x512xf32>, %rate: tensor<
   %next = para.sub %decay, %step : tensor<128x512xf32>
   return %next, %sum : tensor<128x512xf32>, tensor<f32>
 }
+
+// What turns out to be one value is one result, whoever asks for it: a kernel stores a value in one place.
+// CHECK-LABEL: func.func @once
+// CHECK: %[[ONE:.*]] = rt.fused %arg0 : (tensor<64x13xf32>) -> tensor<64x13xf32>
+// CHECK: return %[[ONE]], %[[ONE]]
+func.func @once(%x: tensor<64x13xf32>) -> (tensor<64x13xf32>, tensor<64x13xf32>) {
+  %n = para.exp %x : tensor<64x13xf32>
+  %y = para.mul %n, %x : tensor<64x13xf32>
+  %z = para.mul %n, %x : tensor<64x13xf32>
+  return %y, %z : tensor<64x13xf32>, tensor<64x13xf32>
+}
