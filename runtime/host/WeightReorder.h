@@ -10,7 +10,7 @@
 namespace para::runtime {
 
 /// From oneDNN's layout of weight gradients, blocks of 16 input by 16 output channels with outputs innermost, to row-major
-/// [K, C, window]: by transposing tiles in registers, which takes half the time of oneDNN's own reorder or less.
+/// [K, C, window]: by transposing tiles in registers.
 class WeightReorder {
 public:
   /// None where `blocked` is another layout, the element type is not f32, or channels do not fill the blocks.
