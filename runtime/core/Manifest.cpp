@@ -124,21 +124,31 @@ static Status readSource(const Json &json, const std::string &path, TensorSource
   return reader.status();
 }
 
+/// Reads the entries of a list by `read(fields, entry)`; `path` names the reader's place in messages.
+template <typename T, typename Read>
+static Status readList(JsonReader &reader, const std::string &path, const char *field, bool isRequired, std::vector<T> &list, Read read) {
+  for (const Json &item : reader.array(field, isRequired)) {
+    T entry{};
+    JsonReader fields(item, path + " " + field);
+    read(fields, entry);
+    PARA_TRY(fields.status());
+    list.push_back(std::move(entry));
+  }
+  return Status::success();
+}
+
 static Status readIndexRanges(JsonReader &reader, const std::string &path, Tensor &tensor) {
-  for (const Json &item : reader.array("index_ranges", false)) {
-    IndexRange range;
-    JsonReader fields(item, path + " index_ranges");
+  PARA_TRY(readList(reader, path, "index_ranges", false, tensor.indexRanges, [](JsonReader &fields, IndexRange &range) {
     fields.required("begin", range.begin);
     fields.required("end", range.end);
     fields.optional("exempt", range.exempt);
     fields.required("offsets", range.offsets);
     fields.required("sizes", range.sizes);
     fields.optional("node", range.node);
-    PARA_TRY(fields.status());
+  }));
+  for (const IndexRange &range : tensor.indexRanges)
     if (range.offsets.size() != tensor.shape.size() || range.sizes.size() != tensor.shape.size())
       return Status::error(path + " has index_ranges of another rank than its shape");
-    tensor.indexRanges.push_back(std::move(range));
-  }
   return Status::success();
 }
 
@@ -202,16 +212,11 @@ static Status readTensor(const Json &json, const Manifest &manifest, const std::
 }
 
 static Status readActions(JsonReader &reader, const char *field, bool isRequired, std::vector<Action> &actions) {
-  for (const Json &item : reader.array(field, isRequired)) {
-    Action action{"", 0, 0};
-    JsonReader fields(item, std::string("manifest: ") + field);
+  return readList(reader, "manifest:", field, isRequired, actions, [](JsonReader &fields, Action &action) {
     fields.required("segment", action.segment);
     fields.optional("microbatch", action.microbatch);
     fields.optional("slot", action.slot);
-    PARA_TRY(fields.status());
-    actions.push_back(action);
-  }
-  return Status::success();
+  });
 }
 
 static Status readStage(const Json &json, const Manifest &manifest, const std::string &path, Stage &stage) {
@@ -235,29 +240,19 @@ static Status readStage(const Json &json, const Manifest &manifest, const std::s
 }
 
 static Status readInterfaces(JsonReader &reader, const char *field, std::vector<Interface> &list) {
-  for (const Json &item : reader.array(field, false)) {
-    Interface entry{};
-    JsonReader fields(item, std::string("manifest: ") + field);
+  return readList(reader, "manifest:", field, false, list, [](JsonReader &fields, Interface &entry) {
     fields.required("name", entry.name);
     readDType(fields, "type", entry.type);
     fields.required("shape", entry.shape);
     fields.optional("trainable", entry.trainable);
-    PARA_TRY(fields.status());
-    list.push_back(std::move(entry));
-  }
-  return Status::success();
+  });
 }
 
 static Status readHyper(JsonReader &reader, Manifest &manifest) {
-  for (const Json &item : reader.array("hyper", false)) {
-    std::string name;
-    double value = 0;
-    JsonReader fields(item, "manifest: hyper");
-    fields.required("name", name);
-    fields.required("value", value);
-    PARA_TRY(fields.status());
-    manifest.hyper.emplace_back(name, value);
-  }
+  PARA_TRY(readList(reader, "manifest:", "hyper", false, manifest.hyper, [](JsonReader &fields, std::pair<std::string, double> &number) {
+    fields.required("name", number.first);
+    fields.required("value", number.second);
+  }));
   if (const Json *schedule = reader.find("schedule", false)) {
     JsonReader fields(*schedule, "manifest: schedule");
     fields.required("kind", manifest.schedule.kind);
@@ -295,26 +290,19 @@ Status parseManifest(const char *text, size_t bytes, Manifest &manifest) {
   if (manifest.microbatches < 1)
     reader.complain("'microbatches' is not positive");
   PARA_TRY(reader.status());
-  for (const Json &item : reader.array("mesh", true)) {
-    MeshAxis axis{"", 0};
-    JsonReader fields(item, "manifest: mesh");
+  PARA_TRY(readList(reader, "manifest:", "mesh", true, manifest.mesh, [](JsonReader &fields, MeshAxis &axis) {
     fields.required("name", axis.name);
     fields.required("size", axis.size);
-    PARA_TRY(fields.status());
+  }));
+  for (const MeshAxis &axis : manifest.mesh)
     if (axis.size < 1)
       return Status::error("manifest: mesh axis '" + axis.name + "' is empty");
-    manifest.mesh.push_back(axis);
-  }
-  for (const Json &item : reader.array("communicators", false)) {
-    std::vector<std::string> axes;
-    JsonReader fields(item, "manifest: communicators");
-    fields.required("axes", axes);
-    PARA_TRY(fields.status());
+  PARA_TRY(readList(reader, "manifest:", "communicators", false, manifest.communicators,
+                    [](JsonReader &fields, std::vector<std::string> &axes) { fields.required("axes", axes); }));
+  for (const std::vector<std::string> &axes : manifest.communicators)
     for (const std::string &axis : axes)
       if (manifest.axisIndex(axis) < 0)
         return Status::error("manifest: a communicator runs over '" + axis + "', which the mesh lacks");
-    manifest.communicators.push_back(axes);
-  }
   PARA_TRY(readHyper(reader, manifest));
   const Json &stages = reader.array("stages", true);
   for (size_t i = 0; i < stages.size(); ++i) {
