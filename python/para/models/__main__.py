@@ -18,7 +18,7 @@ HELP = {
     "heads": "attention heads",
     "kv_heads": "heads of keys and values, a divisor of --heads (default: --heads)",
     "head_dim": "elements of a head (default: hidden / heads)",
-    "ffn": "inner width of the feed-forward part (default: as the family does)",
+    "ffn": "inner width of the feed-forward part (default: 4 * hidden; in llama and moe 8/3 * hidden, rounded up to 256)",
     "vocab": "tokens",
     "seq": "tokens of a sample: a number fixes it, a name is a symbolic dimension",
     "dec_seq": "tokens of the decoder, likewise",

@@ -7,7 +7,7 @@ from .builder import Graph
 def bert(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=None, token_types=2, gelu="erf", tied=True, dtype="float32",
          batch="batch"):
     """A BERT with a masked-LM loss: input_ids, attention_mask, token_type_ids, labels [batch, seq]; label -100 is no loss."""
-    sizes.check(dict(batch=batch, seq=seq), layers=layers, hidden=hidden, heads=heads, ffn=ffn or 1, vocab=vocab, positions=positions or 1,
+    sizes.check(dict(batch=batch, seq=seq), layers=layers, hidden=hidden, heads=heads, ffn=ffn, vocab=vocab, positions=positions,
                 token_types=token_types)
     ffn, width, rows = ffn or 4 * hidden, sizes.head_width(hidden, heads), sizes.default_positions(seq, positions, 512)
     g = Graph("bert", dtype=dtype)

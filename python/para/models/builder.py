@@ -106,6 +106,8 @@ class Graph:
 
     def model(self, weights=None):
         """The finished ModelProto. `weights` is a seed, or None: then the file names data that do not exist."""
+        if weights is not None and weights < 0:
+            raise SizeError(f"--weights {weights}: a seed is not negative")
         if weights is not None and self.bytes() >= FILE_BYTES:
             raise SizeError(f"the weights are {self.bytes()} bytes, and an ONNX file holds less than 2 GiB: leave --weights out")
         random = None if weights is None else np.random.default_rng(weights)

@@ -35,7 +35,7 @@ def dense_mixture(g, x, hidden, ffn, experts, top_k):
 
 def capacity(g, ids, seq, experts, top_k, factor):
     """The places of an expert, ceil(top_k * factor * s / experts), as 0, 1, ...: int64 [c]."""
-    share = top_k * fractions.Fraction(str(factor)) / experts
+    share = top_k * fractions.Fraction(factor).limit_denominator(10**6) / experts
     if isinstance(seq, int):
         return g.constant(np.arange(min(seq, math.ceil(share * seq))))
     raised = g.op("Add", g.op("Mul", blocks.size_of(g, ids, 1, seq), share.numerator), share.denominator - 1)

@@ -6,7 +6,7 @@ from .builder import Graph
 
 def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=None, gelu="tanh", tied=True, dtype="float32", batch="batch"):
     """A GPT-2 with a language-model loss: input_ids, labels [batch, seq] -> loss."""
-    sizes.check(dict(batch=batch, seq=seq), layers=layers, hidden=hidden, heads=heads, ffn=ffn or 1, vocab=vocab, positions=positions or 1)
+    sizes.check(dict(batch=batch, seq=seq), layers=layers, hidden=hidden, heads=heads, ffn=ffn, vocab=vocab, positions=positions)
     ffn, width, rows = ffn or 4 * hidden, sizes.head_width(hidden, heads), sizes.default_positions(seq, positions, 1024)
     g = Graph("gpt", dtype=dtype)
     ids, labels = g.input("input_ids", [batch, seq]), g.input("labels", [batch, seq])

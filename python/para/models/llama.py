@@ -10,8 +10,9 @@ from .builder import Graph
 from .experts import capacity, capacity_mixture, dense_mixture
 
 
-def _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, **others):
-    sizes.check(dict(batch=batch, seq=seq), hidden=hidden, heads=heads, kv_heads=kv_heads or 1, head_dim=head_dim or 2, ffn=ffn or 1, **others)
+def _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, **others):
+    sizes.check(dict(batch=batch, seq=seq), hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim, ffn=ffn, **others)
+    sizes.within("theta", theta, 1, 1e12)
     if sizes.head_width(hidden, heads, head_dim) % 2:
         raise sizes.SizeError(f"rotary positions turn pairs of elements, and a head has {sizes.head_width(hidden, heads, head_dim)}")
     sizes.divides("kv_heads", "heads", kv_heads=kv_heads or heads, heads=heads)
@@ -67,9 +68,9 @@ def _decoder(name, prepare, layers, hidden, heads, kv_heads, head_dim, vocab, se
 def llama(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vocab=128, seq="seq", experts=0, top_k=2, theta=10000.0,
           tied=False, dtype="float32", batch="batch"):
     """A Llama with a language-model loss; with experts, all of them see every token and the router weighs them."""
-    _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, layers=layers, vocab=vocab)
+    _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, layers=layers, vocab=vocab)
     ffn = ffn or 256 * math.ceil(8 * hidden / 3 / 256)
-    if experts:
+    if experts != 0:
         _check_experts(experts, top_k, dtype)
 
     def prepare(g, ids):
@@ -86,10 +87,9 @@ def llama(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, 
 def moe(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vocab=128, seq="seq", experts=8, top_k=2, capacity_factor=1.25,
         shared_experts=0, theta=1e6, tied=False, dtype="float32", batch="batch"):
     """A Mixtral with a language-model loss: the router sends each token to top_k experts of bounded capacity."""
-    _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, layers=layers, vocab=vocab, shared_experts=shared_experts or 1)
+    _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, layers=layers, vocab=vocab, **({"shared_experts": shared_experts} if shared_experts else {}))
     _check_experts(experts, top_k, dtype)
-    if not 0 < capacity_factor <= experts:
-        raise sizes.SizeError(f"--capacity-factor {capacity_factor}: not above 0 and at most --experts {experts}")
+    sizes.within("capacity_factor", capacity_factor, 0.001, experts)
     ffn = ffn or 256 * math.ceil(8 * hidden / 3 / 256)
 
     def prepare(g, ids):

@@ -14,9 +14,9 @@ def t5(layers=2, decoder_layers=None, hidden=64, heads=4, head_dim=None, ffn=Non
     """A T5: input_ids, attention_mask [batch, seq], decoder_input_ids, labels [batch, dec_seq] -> loss."""
     decoder_layers = layers if decoder_layers is None else decoder_layers
     sizes.check(dict(batch=batch, seq=seq, dec_seq=dec_seq), layers=layers, decoder_layers=decoder_layers, hidden=hidden, heads=heads,
-                head_dim=head_dim or 1, ffn=ffn or 1, vocab=vocab, buckets=buckets, max_distance=max_distance)
+                head_dim=head_dim, ffn=ffn, vocab=vocab, buckets=buckets, max_distance=max_distance)
     if buckets % 4 or max_distance <= buckets // 2:
-        raise sizes.SizeError(f"--buckets {buckets} is not a multiple of 4 and less than twice --max-distance {max_distance}")
+        raise sizes.SizeError(f"--buckets {buckets}: not a multiple of 4, or not less than twice --max-distance {max_distance}")
     ffn, width = ffn or 4 * hidden, sizes.head_width(hidden, heads, head_dim)
     inner = heads * width
     g = Graph("t5", dtype=dtype)

@@ -9,11 +9,11 @@ from .builder import Graph
 def vit(layers=2, hidden=64, heads=4, ffn=None, image=32, patch=8, channels=3, classes=10, pool="cls", gelu="erf", parallel=False,
         dtype="float32", batch="batch"):
     """A vision transformer: pixel_values [batch, channels, image, image], labels [batch] -> cross-entropy loss."""
-    sizes.check(dict(batch=batch), layers=layers, hidden=hidden, heads=heads, ffn=ffn or 1, image=image, patch=patch, channels=channels,
+    sizes.check(dict(batch=batch), layers=layers, hidden=hidden, heads=heads, ffn=ffn, image=image, patch=patch, channels=channels,
                 classes=classes)
     sizes.divides("patch", "image", patch=patch, image=image)
     ffn, width, patches = ffn or 4 * hidden, sizes.head_width(hidden, heads), (image // patch) ** 2
-    g = Graph("vit", dtype=dtype)
+    g = Graph("vit", opset=22 if dtype == "bfloat16" else 20, dtype=dtype)  # where Conv takes it
     pixels, labels = g.input("pixel_values", [batch, channels, image, image], g.type), g.input("labels", [batch])
     epsilon = 1e-6 if parallel else 1e-12
 
