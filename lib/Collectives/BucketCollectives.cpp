@@ -25,11 +25,6 @@ int64_t bytesOf(Operation *op) {
 struct BucketCollectivesPass : para::impl::BucketCollectivesPassBase<BucketCollectivesPass> {
   using BucketCollectivesPassBase::BucketCollectivesPassBase;
 
-  struct Bucket {
-    SmallVector<Operation *> ops;
-    int64_t bytes = 0;
-  };
-
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       for (Block &block : function.getBody())
@@ -37,35 +32,53 @@ struct BucketCollectivesPass : para::impl::BucketCollectivesPassBase<BucketColle
   }
 
   void runOnBlock(Block &block) {
-    llvm::MapVector<Attribute, SmallVector<Bucket>> buckets;
+    // Those whose operands are there first go first.
+    struct Candidate {
+      unsigned available; ///< behind all that makes an operand
+      Operation *op;
+    };
+    llvm::MapVector<Attribute, SmallVector<Candidate>> candidates;
+    llvm::DenseMap<Operation *, unsigned> index;
     Builder builder(&getContext());
-    for (Operation &op : block) {
+    for (auto [i, op] : llvm::enumerate(block)) {
+      index[&op] = i;
       auto collective = dyn_cast<CollectiveOpInterface>(op);
       Attribute key = collective ? collective.getBucketKey() : Attribute();
       if (!key)
         continue;
-      key = builder.getArrayAttr({key, op.getAttr("para.phase"), op.getAttr("para.stage")});
-      int64_t size = bytesOf(&op);
-      auto fits = [&](Bucket &bucket) {
-        return bucket.bytes + size <= bytes && llvm::all_of(op.getOperands(), [&](Value operand) {
-                 Operation *producer = operand.getDefiningOp();
-                 return !producer || producer->isBeforeInBlock(bucket.ops.front());
-               });
-      };
-      auto &list = buckets[key];
-      auto it = llvm::find_if(list, fits);
-      Bucket &bucket = it != list.end() ? *it : list.emplace_back();
-      bucket.ops.push_back(&op);
-      bucket.bytes += size;
+      unsigned available = 0;
+      for (Value operand : op.getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          available = std::max(available, index.lookup(producer) + 1);
+      candidates[builder.getArrayAttr({key, op.getAttr("para.phase"), op.getAttr("para.stage")})].push_back({available, &op});
     }
-    for (auto &[key, list] : buckets)
-      for (Bucket &bucket : list)
-        if (bucket.ops.size() > 1)
-          replace(bucket.ops);
+    SmallVector<SmallVector<Operation *>> buckets;
+    for (auto &[key, list] : candidates) {
+      llvm::stable_sort(list, [](const Candidate &a, const Candidate &b) { return a.available < b.available; });
+      SmallVector<Operation *> bucket;
+      int64_t filled = 0;
+      unsigned first = 0; // where the bucket will stand
+      for (const Candidate &next : list) {
+        int64_t size = bytesOf(next.op);
+        if (!bucket.empty() && (filled + size > bytes || next.available > std::min(first, index[next.op]))) {
+          buckets.push_back(std::move(bucket));
+          bucket.clear();
+          filled = 0;
+        }
+        first = bucket.empty() ? index[next.op] : std::min(first, index[next.op]);
+        bucket.push_back(next.op);
+        filled += size;
+      }
+      buckets.push_back(std::move(bucket));
+    }
+    for (ArrayRef<Operation *> bucket : buckets)
+      if (bucket.size() > 1)
+        replace(bucket);
   }
 
   void replace(ArrayRef<Operation *> ops) {
-    OpBuilder builder(ops.front());
+    Operation *first = *llvm::min_element(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    OpBuilder builder(first);
     Operation *whole = cast<CollectiveOpInterface>(ops.front()).buildBucket(builder, ops);
     for (StringRef name : {"para.phase", "para.stage"})
       if (Attribute attr = ops.front()->getAttr(name))

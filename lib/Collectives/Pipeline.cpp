@@ -3,6 +3,6 @@
 #include "mlir/Pass/PassManager.h"
 
 void para::buildCollectivesPipeline(mlir::OpPassManager &pm, const CollectivesOptions &options) {
-  if (options.buckets)
-    pm.addPass(createBucketCollectivesPass());
+  if (options.bucketBytes > 0)
+    pm.addPass(createBucketCollectivesPass({options.bucketBytes}));
 }

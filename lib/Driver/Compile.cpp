@@ -134,7 +134,7 @@ public:
     if (options.emit == "partition")
       return print();
     CollectivesOptions collectives;
-    collectives.buckets = plan.buckets;
+    collectives.bucketBytes = plan.bucketBytes;
     if (!runStage("collectives", [&](OpPassManager &pm) { buildCollectivesPipeline(pm, collectives); }))
       return kInputAtFault;
     if (options.emit == "collectives")
@@ -218,6 +218,7 @@ private:
     request.train = options.train;
     request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(module);
     request.microbatches = options.microbatches;
+    request.bucketBytes = getMachine(std::max<int64_t>(1, request.ranks)).getBucketBytes();
     request.zero = options.zero;
     request.schedule = options.schedule;
     request.mesh = options.mesh;

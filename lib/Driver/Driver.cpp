@@ -25,7 +25,7 @@ using namespace para;
 namespace {
 int runPassTool(int argc, char **argv) {
   DialectRegistry registry;
-  registry.insert<ParaDialect, func::FuncDialect>();
+  registry.insert<ParaDialect, rt::RtDialect, func::FuncDialect>();
   registerTransformsPasses();
   registerImportPasses();
   registerAutodiffPasses();

@@ -214,6 +214,10 @@ private:
   }
 
   void collective(rt::CallOp call, ArrayRef<Attribute> inputs, ArrayRef<Attribute> outputs) {
+    bool isBucket = call->hasAttr("rt.bucket_bytes");
+    for (auto [in, out, v] : llvm::zip(inputs, outputs, call.getInputs()))
+      if (isBucket && in != out)
+        make(call.getLoc(), "copy", {in, out}, 0, number("bytes", bytesOf(v)));
     int64_t communicator = communicatorOf(call), event = nextEvent++;
     make(call.getLoc(), "event_record", {}, 0, number("event", event));
     make(call.getLoc(), "event_wait", {}, 1, number("event", event));
@@ -229,7 +233,7 @@ private:
     if (auto count = call.getDesc().getAs<IntegerAttr>("count")) {
       issue(inputs[0], outputs[0], count.getInt(), sequence, step);
     } else if (auto bytes = call->getAttrOfType<IntegerAttr>("rt.bucket_bytes")) {
-      issue(inputs[0], outputs[0], bytes.getInt() / elementBytes(call.getInputs()[0].getType()), sequence, step);
+      issue(outputs[0], outputs[0], bytes.getInt() / elementBytes(call.getInputs()[0].getType()), sequence, step);
     } else {
       for (auto [in, out, v] : llvm::zip_equal(inputs, outputs, call.getInputs()))
         issue(in, out, sizeOf(v), sequence++, step);

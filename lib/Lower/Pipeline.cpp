@@ -13,6 +13,7 @@ void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
   pm.addPass(createSplitReductionsPass());
   pm.addPass(createFormKernelsPass());
+  pm.addPass(createOrderUpdatesPass({options.target}));
   pm.addPass(createAssignMemoryPass());
   pm.addPass(createLowerToRtPass({options.target}));
   pm.addPass(createEmitKernelsPass({options.target}));

@@ -11,6 +11,9 @@
 using namespace mlir;
 using namespace para;
 
+/// Bytes that are rather copied into a bucket than sent by themselves.
+static constexpr int64_t mostCopied = 64 << 10;
+
 StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts)
     : func(func), microbatches(microbatches), facts(facts) {}
 
@@ -269,7 +272,7 @@ void StageMemory::placeValues() {
   int64_t end = time[func.getBody().front().getTerminator()];
   for (Operation &op : func.getBody().front().without_terminator()) {
     auto call = dyn_cast<rt::CallOp>(op);
-    if (call && call.getCallee() == "all_reduce" && call.getInputs().size() > 1)
+    if (call && call.getCallee() == "all_reduce")
       placeBucket(call);
     for (Value v : op.getResults()) {
       if (places.count(v) || shareInput(&op, v))
@@ -295,35 +298,48 @@ void StageMemory::placeValues() {
 }
 
 void StageMemory::placeBucket(rt::CallOp call) {
-  // One range for all values, reduced in place, if nothing else wants the inputs afterwards.
-  int64_t bytes = 0, first = time[call], last = time[call];
+  // One range for all values, reduced in place. An input that something else wants, too, is copied there first.
+  int64_t bytes = 0, copied = 0, first = time[call], last = time[call];
   SmallVector<int64_t> offsets;
+  SmallVector<Value> own;
   Place place = placeOf(call.getResult(0));
   for (auto [in, out] : llvm::zip_equal(call.getInputs(), call.getResults())) {
-    auto it = places.find(in);
-    bool own = in.getDefiningOp() && it != places.end() && it->second.offset == 0 && !places.count(out) &&
-               buffers[it->second.buffer].place != Place::Fixed && buffers[it->second.buffer].bytes == bytesOf(in) &&
-               llvm::count_if(places, [&](auto &p) { return p.second.buffer == it->second.buffer; }) == 1 && in.hasOneUse();
-    if (!own)
+    if (places.count(out))
       return;
-    const Buffer &buffer = buffers[it->second.buffer];
-    if (buffer.place == Place::Step || placeOf(out) == Place::Step)
+    auto it = places.find(in);
+    bool isOwn = in.getDefiningOp() && it != places.end() && it->second.offset == 0 && buffers[it->second.buffer].place != Place::Fixed &&
+                 buffers[it->second.buffer].bytes == bytesOf(in) &&
+                 llvm::count_if(places, [&](auto &p) { return p.second.buffer == it->second.buffer; }) == 1 && in.hasOneUse();
+    if (isOwn)
+      own.push_back(in);
+    else
+      copied += bytesOf(in);
+    Place inPlace = isOwn ? buffers[it->second.buffer].place : Place::Temporary;
+    if (inPlace == Place::Step || placeOf(out) == Place::Step)
       place = Place::Step;
-    else if (buffer.place == Place::Slot || placeOf(out) == Place::Slot)
+    else if (place != Place::Step && (inPlace == Place::Slot || placeOf(out) == Place::Slot))
       place = Place::Slot;
-    first = std::min(first, buffer.first);
-    last = std::max({last, buffer.last, lastUse(out)});
+    if (isOwn) {
+      first = std::min(first, buffers[it->second.buffer].first);
+      last = std::max(last, buffers[it->second.buffer].last);
+    }
+    last = std::max(last, lastUse(out));
     offsets.push_back(bytes);
     bytes += alignBytes(bytesOf(in));
   }
+  if (own.empty() || copied > std::max(bytes / 8, mostCopied))
+    return;
   if (place == Place::Step && microbatches > 1) {
     first = 0;
     last = time[func.getBody().front().getTerminator()];
   }
   int bucket = newBuffer(place, bytes, first, last);
   for (auto [in, out, offset] : llvm::zip_equal(call.getInputs(), call.getResults(), offsets)) {
+    places[out] = {bucket, offset};
+    if (!llvm::is_contained(own, in))
+      continue;
     buffers[places[in].buffer].bytes = 0; // given up
-    places[in] = places[out] = {bucket, offset};
+    places[in] = {bucket, offset};
   }
   call->setAttr("rt.bucket_bytes", IntegerAttr::get(IntegerType::get(func.getContext(), 64), bytes));
 }

@@ -59,6 +59,12 @@ std::vector<Preset> getPresets() {
 }
 } // namespace
 
+int64_t Machine::getBucketBytes() const {
+  constexpr double messagesInAStart = 64, most = 25 << 20; // 25 MiB: the default of PyTorch DDP
+  double bytes = nodes > 1 ? networkSeconds * networkBytesPerSecond : linkSeconds * linkBytesPerSecond;
+  return int64_t(std::clamp(messagesInAStart * bytes, 64.0 * 1024, most));
+}
+
 llvm::json::Object Machine::toJson() const {
   llvm::json::Object object{{"name", name}, {"ranks_per_node", ranksPerNode}, {"nodes", nodes}};
   for (const Field &field : kFields)

@@ -20,7 +20,7 @@ llvm::json::Object Plan::toJson() const {
                             {"zero", zero},
                             {"microbatches", microbatches},
                             {"schedule", schedule},
-                            {"buckets", buckets}};
+                            {"bucket_bytes", bucketBytes}};
   if (!stages.empty()) {
     llvm::json::Object list;
     for (const auto &[node, stage] : stages)
@@ -63,7 +63,12 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   plan.schedule = object->getString("schedule").value_or("1f1b").str();
   if (!llvm::is_contained(getScheduleNames(), plan.schedule))
     return fail("the plan's schedule '" + plan.schedule + "' is none of " + llvm::join(getScheduleNames(), ", "));
-  plan.buckets = object->getBoolean("buckets").value_or(true);
+  if (const llvm::json::Value *bytes = object->get("bucket_bytes")) {
+    auto number = bytes->getAsInteger();
+    if (!number || *number < 0)
+      return fail("'bucket_bytes' of the plan must be a whole number from 0 on");
+    plan.bucketBytes = *number;
+  }
   if (const llvm::json::Object *stages = object->getObject("stages"))
     for (const auto &[node, stage] : *stages) {
       auto number = stage.getAsInteger();

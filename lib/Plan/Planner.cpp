@@ -72,7 +72,7 @@ void para::price(ModuleOp module, Candidate &candidate, const Machine &machine, 
   PassManager pm(context);
   pm.enableVerifier(false);
   buildPartitionPipeline(pm);
-  buildCollectivesPipeline(pm, {candidate.plan.buckets});
+  buildCollectivesPipeline(pm, {candidate.plan.bucketBytes});
   buildSchedulePipeline(pm, candidate.plan.schedule);
   if (failed(applyPlan(copy->lookupSymbol<func::FuncOp>("main"), candidate.plan)) || failed(pm.run(*copy))) {
     candidate.fault = fault.empty() ? "cannot be partitioned" : fault;

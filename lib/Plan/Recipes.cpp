@@ -62,7 +62,7 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
     plan.recipe = name.str();
     plan.*recipe.axis = request.ranks;
     plan.zero = request.zero >= 0 ? request.zero : recipe.zero;
-    plan.buckets = recipe.buckets;
+    plan.bucketBytes = recipe.buckets ? request.bucketBytes : 0;
     plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
     plan.microbatches = recipe.fillsPipeline ? chooseMicrobatches(request, plan.pipeline, plan.data) : std::max<int64_t>(1, request.microbatches);
     return plan;
@@ -87,6 +87,7 @@ llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
   if (request.ranks > 1 && plan.getNumRanks() != request.ranks)
     return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks));
   plan.zero = std::max(0, request.zero);
+  plan.bucketBytes = request.bucketBytes;
   plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
   plan.microbatches = chooseMicrobatches(request, plan.pipeline, plan.data);
   plan.recipe = nameOf(plan);
@@ -115,6 +116,7 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
           if (pipeline == 1 && !first)
             continue;
           Plan plan;
+          plan.bucketBytes = request.bucketBytes;
           plan.data = data;
           plan.tensor = tensor;
           plan.pipeline = pipeline;

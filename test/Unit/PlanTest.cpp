@@ -35,7 +35,7 @@ TEST(Plan, JsonRoundTrip) {
   plan.zero = 2;
   plan.microbatches = 8;
   plan.schedule = "gpipe";
-  plan.buckets = false;
+  plan.bucketBytes = 1 << 20;
   plan.stages = {{"/layer.0/MatMul", 0}, {"/layer.1/MatMul", 3}};
   Plan read = llvm::cantFail(Plan::fromJson(llvm::json::Value(plan.toJson())));
   EXPECT_EQ(text(read), text(plan));
@@ -43,7 +43,7 @@ TEST(Plan, JsonRoundTrip) {
   EXPECT_EQ(read.zero, 2);
   EXPECT_EQ(read.microbatches, 8);
   EXPECT_EQ(read.schedule, "gpipe");
-  EXPECT_EQ(read.buckets, false);
+  EXPECT_EQ(read.bucketBytes, 1 << 20);
   EXPECT_EQ(read.stages, plan.stages);
   for (llvm::StringRef name : getRecipeNames()) {
     Plan made = llvm::cantFail(makeRecipe(name, request(4)));

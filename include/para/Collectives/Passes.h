@@ -15,7 +15,7 @@ namespace para {
 #include "para/Collectives/Passes.h.inc"
 
 struct CollectivesOptions {
-  bool buckets = true;
+  int64_t bucketBytes = 25 << 20; ///< 0: no buckets
 };
 
 void buildCollectivesPipeline(mlir::OpPassManager &pm, const CollectivesOptions &options);

@@ -33,6 +33,18 @@ def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def OrderUpdatesPass : Pass<"para-order-updates", "::mlir::ModuleOp"> {
+  let summary = "Reduces gradients as early as they are there, or right before they are used";
+  let description = [{
+    Where collectives run beside kernels (every target but `host`) and there is one microbatch, the reduction of a gradient is
+    issued amid the pass backwards, as soon as its operands are there: the op changes its phase (Li et al. 2020). On the `host`,
+    where nothing runs beside it, parameters are updated right behind the reduction, while the gradient is in cache. A program
+    of several stages is left as it is.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
+  let dependentDialects = ["::para::rt::RtDialect"];
+}
+
 def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value a static place in the arena of its stage";
   let description = [{

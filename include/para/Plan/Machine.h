@@ -31,6 +31,8 @@ struct Machine {
   double networkSeconds = 0;
   double launchSeconds = 0; ///< start of a kernel
 
+  /// Of a bucket of gradients: so many that the start of a message is lost in it, and no more than let the next be reduced early.
+  int64_t getBucketBytes() const;
   int64_t getNumRanks() const { return ranksPerNode * nodes; }
   /// This computer with `ranks` ranks that share its cores and memory; measured on first use.
   static Machine getHost(int64_t ranks);

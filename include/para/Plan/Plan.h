@@ -26,7 +26,7 @@ struct Plan {
   int zero = 0;             ///< what is cut over `data`: 1 optimizer state, 2 gradients too, 3 parameters too
   int64_t microbatches = 1;
   std::string schedule = "1f1b"; ///< order of microbatches: "gpipe", "1f1b"
-  bool buckets = true;           ///< gradients are reduced in buckets (DDP) rather than one by one
+  int64_t bucketBytes = 25 << 20; ///< gradients are reduced in buckets of at most so many bytes (DDP); 0: one by one
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
 

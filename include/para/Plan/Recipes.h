@@ -17,6 +17,7 @@ struct PlanRequest {
   bool train = true;
   bool separable = true; ///< microbatches mean the same as the whole batch
   int64_t microbatches = 0;
+  int64_t bucketBytes = 25 << 20; ///< what the machine wants: Machine::getBucketBytes
   int zero = -1;
   std::string schedule;
   std::map<std::string, int64_t> mesh;
