@@ -12,4 +12,9 @@ def ApplyPlanPass : Pass<"para-apply-plan", "::mlir::ModuleOp"> {
                  Option<"zero", "zero", "int", "0", "ZeRO level">];
 }
 
+def FoldLayersPass : Pass<"para-fold-layers", "::mlir::ModuleOp"> {
+  let summary = "Leave three of a row of equal blocks in @main: the first, one for all in the middle, and the last";
+  let description = [{ For searches only: what is left is not the model. `para.repeats` of @main says how many parts of it each segment stands for. }];
+}
+
 #endif
