@@ -116,7 +116,7 @@ private:
         isScore[{stageOf(op), made}] = true;
     }
     for (auto &[op, node] : nodes) {
-      auto has = [&](Value value) { return isScore.count({stageOf(op), typeOf(value).getNumElements()}) != 0; };
+      auto has = [&, op = op](Value value) { return isScore.count({stageOf(op), typeOf(value).getNumElements()}) != 0; };
       bool touches = llvm::any_of(op->getResults(), has) || llvm::any_of(op->getOperands(), has);
       nodes[op].isInAttention = touches && !(node.call && !isProduct(node)) && getPhase(op) != Phase::Update;
     }

@@ -71,7 +71,7 @@ private:
   static constexpr int32_t kFewVariables = 1000;
   static constexpr size_t kMostCellsOfTree = 2000000; ///< its open nodes each have a model
 
-  bool isDone() const { return clock.isOver() || (found && solution.lowerBound >= solution.cost); }
+  bool isDone() const { return clock.isOver() || (found && (solution.lowerBound >= solution.cost || solution.getGap() <= options.gap)); }
 
   void enter(std::vector<double> prices) {
     stage = std::make_unique<Stage>(model, std::move(prices), std::max(2u, options.threads), random());

@@ -28,6 +28,7 @@ struct SolveOptions {
   double seconds = 60;
   unsigned threads = 1;
   uint64_t seed = 0;
+  double gap = 0; ///< stops when the solution's gap is no larger
   /// Called with each better solution, from the thread that called solve().
   std::function<void(const Solution &, double seconds)> progress;
 };
