@@ -1,6 +1,7 @@
 #include "para/Driver/Options.h"
 #include "Values.h"
 #include "para/Plan/Machine.h"
+#include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -134,7 +135,7 @@ ArrayRef<Flag> getFlags() {
            return fail("'" + value + "' is none of 0, 1, 2, 3");
          return Error::success();
        }},
-      {"--pipeline-schedule", "S", "gpipe, 1f1b", Takes::Value, choice(&D::schedule, {"gpipe", "1f1b"})},
+      {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
        [](D &options, StringRef value) -> Error {
          options.explain = true;
@@ -197,6 +198,8 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--emit=ptx: PTX is made for --target=cuda only");
   if (options.json && !options.simulate && !options.explain)
     return fail("--json is for the numbers of --simulate and --explain");
+  if (!options.schedule.empty() && !options.simulate && !is_contained(getCompiledScheduleNames(), options.schedule))
+    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
   return Error::success();
 }
 } // namespace

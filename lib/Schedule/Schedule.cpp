@@ -7,44 +7,18 @@ using namespace para;
 namespace {
 llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
-// All forwards, then all backwards.
-std::vector<Action> gpipe(int64_t, int64_t, int64_t microbatches) {
-  std::vector<Action> actions;
-  for (Phase phase : {Phase::Forward, Phase::Backward})
-    for (int64_t m = 0; m < microbatches; ++m)
-      actions.push_back({phase, m});
-  return actions;
-}
-
-// As many forwards ahead as there are stages behind, then one backward for each forward.
-std::vector<Action> oneForwardOneBackward(int64_t stage, int64_t stages, int64_t microbatches) {
-  std::vector<Action> actions;
-  int64_t ahead = std::min(stages - 1 - stage, microbatches), forward = 0, backward = 0;
-  while (forward < ahead)
-    actions.push_back({Phase::Forward, forward++});
-  while (backward < microbatches) {
-    if (forward < microbatches)
-      actions.push_back({Phase::Forward, forward++});
-    actions.push_back({Phase::Backward, backward++});
-  }
-  return actions;
-}
-
-struct Generator {
-  llvm::StringRef name;
-  std::vector<Action> (*make)(int64_t stage, int64_t stages, int64_t microbatches);
-};
-constexpr Generator kGenerators[] = {{"gpipe", gpipe}, {"1f1b", oneForwardOneBackward}};
-
 /// Runs a schedule action by action, as far as messages let it.
 struct Execution {
   explicit Execution(const Schedule &schedule) : schedule(schedule), next(schedule.stages.size(), 0) {}
 
   bool hasReceived(int64_t stage, const Action &action, llvm::ArrayRef<Transfer> transfers) const {
-    return llvm::all_of(transfers, [&](const Transfer &t) { return t.to != stage || t.phase != action.phase || done.count({t.from, t.phase, action.microbatch}); });
+    return action.part == BackwardPart::Weight || llvm::all_of(transfers, [&, here = schedule.getVirtualStage(stage, action.chunk)](const Transfer &t) {
+             return t.to != here || t.phase != action.phase || done.count({t.from, t.phase, action.microbatch});
+           });
   }
   bool hasBuffer(int64_t stage, const Action &action, const Transfer &t) const {
-    return t.from != stage || t.written != action.phase || action.microbatch < t.depth || done.count({t.to, t.phase, action.microbatch - t.depth});
+    return action.part == BackwardPart::Weight || t.from != schedule.getVirtualStage(stage, action.chunk) || t.written != action.phase || action.microbatch < t.depth ||
+           done.count({t.to, t.phase, action.microbatch - t.depth});
   }
   void run(llvm::ArrayRef<Transfer> transfers) {
     for (bool moved = true; moved;) {
@@ -54,7 +28,8 @@ struct Execution {
           const Action &action = actions[next[stage]];
           if (!hasReceived(stage, action, transfers) || !llvm::all_of(transfers, [&, s = stage](const Transfer &t) { return hasBuffer(s, action, t); }))
             break;
-          done.insert({stage, action.phase, action.microbatch});
+          if (action.part != BackwardPart::Weight)
+            done.insert({schedule.getVirtualStage(stage, action.chunk), action.phase, action.microbatch});
           ++next[stage];
           moved = true;
         }
@@ -62,57 +37,102 @@ struct Execution {
   }
 
   const Schedule &schedule;
-  std::vector<size_t> next; ///< of each stage's actions
-  std::set<std::tuple<int64_t, Phase, int64_t>> done;
+  std::vector<size_t> next;                             ///< of each stage's actions
+  std::set<std::tuple<int64_t, Phase, int64_t>> done; ///< what has sent: virtual stage, phase, microbatch
 };
 
-std::string describe(const Action &action, size_t stage) {
-  return (stringifyPhase(action.phase) + " of microbatch " + llvm::Twine(action.microbatch) + " on stage " + llvm::Twine(stage)).str();
+std::string describe(const Schedule &schedule, const Action &action, size_t stage) {
+  llvm::StringRef part = action.part == BackwardPart::Input ? " (activations)" : action.part == BackwardPart::Weight ? " (weights)" : "";
+  std::string chunk = schedule.chunks > 1 ? " of chunk " + std::to_string(action.chunk) : "";
+  return (stringifyPhase(action.phase) + part + " of microbatch " + llvm::Twine(action.microbatch) + chunk + " on stage " + llvm::Twine(stage)).str();
+}
+
+/// That a stage's list is whole and in order, whatever other stages do.
+llvm::Error verifyStage(const Schedule &schedule, size_t stage, int64_t microbatches) {
+  auto describe = [&](const Action &action) { return ::describe(schedule, action, stage); };
+  std::set<std::tuple<Phase, BackwardPart, int64_t, int64_t>> seen;
+  auto has = [&](Phase phase, BackwardPart part, const Action &of) { return seen.count({phase, part, of.chunk, of.microbatch}) > 0; };
+  std::set<std::pair<Phase, int64_t>> works; // phases and chunks
+  for (const Action &action : schedule.stages[stage]) {
+    bool once = action.phase == Phase::Setup || action.phase == Phase::Update;
+    if (action.microbatch < 0 || action.microbatch >= (once ? 1 : microbatches))
+      return fail(describe(action) + ": there are " + llvm::Twine(microbatches) + " microbatches");
+    if (action.chunk < 0 || action.chunk >= schedule.chunks)
+      return fail(describe(action) + " is of chunk " + llvm::Twine(action.chunk) + "; there are " + llvm::Twine(schedule.chunks));
+    bool backward = action.phase == Phase::Backward;
+    if (!backward && action.part != BackwardPart::Whole)
+      return fail(describe(action) + ": only a backward has parts");
+    bool again = backward && action.part != BackwardPart::Weight
+                     ? has(Phase::Backward, BackwardPart::Whole, action) || has(Phase::Backward, BackwardPart::Input, action)
+                     : has(action.phase, action.part, action);
+    if (again)
+      return fail(describe(action) + " is there twice");
+    if (backward && !has(Phase::Forward, BackwardPart::Whole, action))
+      return fail(describe(action) + " comes before its forward");
+    if (action.part == BackwardPart::Weight && !has(Phase::Backward, BackwardPart::Input, action))
+      return fail(describe(action) + " comes before its gradients of activations");
+    seen.insert({action.phase, action.part, action.chunk, action.microbatch});
+    works.insert({action.phase, action.chunk});
+  }
+  for (Phase phase : {Phase::Forward, Phase::Backward})
+    for (int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
+      for (int64_t m = 0; m < microbatches && works.count({phase, chunk}); ++m) {
+        Action action = {phase, m, chunk};
+        bool split = has(phase, BackwardPart::Input, action);
+        if (!split && !has(phase, BackwardPart::Whole, action))
+          return fail(describe(action) + " is missing");
+        action.part = BackwardPart::Weight;
+        if (split && !has(phase, action.part, action))
+          return fail(describe(action) + " is missing");
+      }
+  return llvm::Error::success();
+}
+
+/// Calls `visit` with the chunk and by how much the number of its microbatches in flight changes.
+void countInFlight(const std::vector<Action> &actions, llvm::function_ref<void(int64_t chunk, int64_t change)> visit) {
+  for (const Action &action : actions)
+    if (action.phase == Phase::Forward)
+      visit(action.chunk, 1);
+    else if (action.phase == Phase::Backward && action.part != BackwardPart::Input)
+      visit(action.chunk, -1);
 }
 } // namespace
 
-llvm::ArrayRef<llvm::StringRef> para::getScheduleNames() {
-  static const llvm::StringRef names[] = {kGenerators[0].name, kGenerators[1].name};
-  return names;
+int64_t Schedule::getVirtualStage(int64_t stage, int64_t chunk) const {
+  int64_t count = int64_t(stages.size());
+  return chunk * count + (folded && chunk % 2 ? count - 1 - stage : stage);
 }
 
-llvm::Expected<Schedule> para::makeSchedule(llvm::StringRef name, int64_t stages, int64_t microbatches) {
-  for (const Generator &generator : kGenerators) {
-    if (generator.name != name)
-      continue;
-    Schedule schedule;
-    for (int64_t stage = 0; stage < stages; ++stage)
-      schedule.stages.push_back(generator.make(stage, stages, microbatches));
-    return schedule;
-  }
-  return fail("no pipeline schedule is called '" + name + "'; there are " + llvm::join(getScheduleNames(), ", "));
+std::pair<int64_t, int64_t> Schedule::getPlace(int64_t virtualStage) const {
+  int64_t count = int64_t(stages.size()), chunk = virtualStage / count, stage = virtualStage % count;
+  return {folded && chunk % 2 ? count - 1 - stage : stage, chunk};
 }
 
-llvm::Error para::verifySchedule(const Schedule &schedule, int64_t microbatches, llvm::ArrayRef<Transfer> transfers) {
-  using Key = std::tuple<size_t, Phase, int64_t>;
-  for (auto [stage, actions] : llvm::enumerate(schedule.stages)) {
-    std::set<Key> seen;
-    for (const Action &action : actions) {
-      bool once = action.phase == Phase::Setup || action.phase == Phase::Update;
-      if (action.microbatch < 0 || action.microbatch >= (once ? 1 : microbatches))
-        return fail(describe(action, stage) + ": there are " + llvm::Twine(microbatches) + " microbatches");
-      if (!seen.insert({stage, action.phase, action.microbatch}).second)
-        return fail(describe(action, stage) + " is there twice");
-      if (action.phase == Phase::Backward && !seen.count({stage, Phase::Forward, action.microbatch}))
-        return fail(describe(action, stage) + " comes before its forward");
-    }
-    for (Phase phase : {Phase::Forward, Phase::Backward})
-      for (int64_t m = 0; m < microbatches; ++m)
-        if (seen.count({stage, phase, 0}) && !seen.count({stage, phase, m}))
-          return fail(describe({phase, m}, stage) + " is missing");
+std::vector<Transfer> para::getChainTransfers(const Schedule &schedule) {
+  std::vector<Transfer> transfers;
+  for (int64_t v = 0; v + 1 < schedule.getNumVirtualStages(); ++v) {
+    transfers.push_back({v, v + 1, Phase::Forward});
+    transfers.push_back({v + 1, v, Phase::Backward});
   }
+  return transfers;
+}
+
+llvm::Error para::verifySchedule(const Schedule &schedule, int64_t microbatches, llvm::ArrayRef<Transfer> transfers, llvm::ArrayRef<int64_t> mostInFlight) {
+  for (size_t stage = 0; stage < schedule.stages.size(); ++stage)
+    if (llvm::Error error = verifyStage(schedule, stage, microbatches))
+      return error;
   Execution execution(schedule);
   execution.run(transfers);
   for (auto [stage, actions] : llvm::enumerate(schedule.stages))
     if (execution.next[stage] < actions.size()) {
       const Action &action = actions[execution.next[stage]];
-      return fail(describe(action, stage) + " waits for ever for " + (execution.hasReceived(stage, action, transfers) ? "a buffer to send from" : "what it receives"));
+      return fail(describe(schedule, action, stage) + " waits for ever for " + (execution.hasReceived(stage, action, transfers) ? "a buffer to send from" : "what it receives"));
     }
+  if (!mostInFlight.empty())
+    for (auto [v, inFlight, most] : llvm::enumerate(getMicrobatchesInFlightByChunk(schedule), mostInFlight))
+      if (inFlight > most)
+        return fail("chunk " + llvm::Twine(schedule.getPlace(v).second) + " of stage " + llvm::Twine(schedule.getPlace(v).first) + " holds " + llvm::Twine(inFlight) +
+                    " microbatches at once; at most " + llvm::Twine(most) + " are allowed");
   return llvm::Error::success();
 }
 
@@ -135,11 +155,18 @@ std::vector<int64_t> para::getMicrobatchesInFlight(const Schedule &schedule) {
   std::vector<int64_t> result;
   for (const auto &actions : schedule.stages) {
     int64_t now = 0, most = 0;
-    for (const Action &action : actions) {
-      now += action.phase == Phase::Forward ? 1 : action.phase == Phase::Backward ? -1 : 0;
-      most = std::max(most, now);
-    }
+    countInFlight(actions, [&](int64_t, int64_t change) { most = std::max(most, now += change); });
     result.push_back(most);
   }
   return result;
+}
+
+std::vector<int64_t> para::getMicrobatchesInFlightByChunk(const Schedule &schedule) {
+  std::vector<int64_t> now(schedule.getNumVirtualStages(), 0), most = now;
+  for (auto [stage, actions] : llvm::enumerate(schedule.stages))
+    countInFlight(actions, [&, s = int64_t(stage)](int64_t chunk, int64_t change) {
+      int64_t v = schedule.getVirtualStage(s, chunk);
+      most[v] = std::max(most[v], now[v] += change);
+    });
+  return most;
 }

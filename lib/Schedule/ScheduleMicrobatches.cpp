@@ -4,6 +4,8 @@
 #include "para/Schedule/Passes.h"
 #include "para/Schedule/Schedule.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -31,6 +33,10 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
     auto made = makeSchedule(schedule, stages, microbatches);
     if (!made) {
       module.emitError() << llvm::toString(made.takeError());
+      return signalPassFailure();
+    }
+    if (!llvm::is_contained(getCompiledScheduleNames(), StringRef(schedule))) {
+      module.emitError() << "no programs are made for the schedule '" << schedule << "' yet; there are programs for " << llvm::join(getCompiledScheduleNames(), ", ");
       return signalPassFailure();
     }
     transfers.clear();

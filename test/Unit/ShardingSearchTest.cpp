@@ -101,6 +101,8 @@ TEST(ShardingSearch, EqualsEnumeration) {
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     auto main = module->lookupSymbol<func::FuncOp>("main");
+    for (Operation &op : main.getBody().front().without_terminator())
+      op.setAttr("para.phase", PhaseAttr::get(&context, Phase::Forward));
     Plan plan;
     plan.data = plan.tensor = 2;
     MeshAttr mesh = plan.getMesh(&context);
