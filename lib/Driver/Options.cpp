@@ -1,6 +1,6 @@
 #include "para/Driver/Options.h"
 #include "Values.h"
-#include "para/Plan/Machine.h"
+#include "para/Cost/Machine.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
