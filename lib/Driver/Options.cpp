@@ -1,6 +1,6 @@
 #include "para/Driver/Options.h"
 #include "Values.h"
-#include "para/Plan/Machine.h"
+#include "para/Cost/Machine.h"
 #include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,5 @@
 #include "para/Plan/Plan.h"
-#include "para/Plan/Machine.h"
+#include "para/Cost/Machine.h"
 #include "para/Schedule/Schedule.h"
 
 #include "mlir/IR/Builders.h"

@@ -15,7 +15,7 @@ using namespace para;
 namespace {
 void checkFit(Candidate &candidate, const Machine &machine) {
   double most = double(*llvm::max_element(candidate.price->peakBytes));
-  candidate.fault = most > machine.memoryBytes ? "needs " + inBytes(most) + " of " + inBytes(machine.memoryBytes) : "";
+  candidate.fault = most > machine.getMemoryBytes() ? "needs " + inBytes(most) + " of " + inBytes(machine.getMemoryBytes()) : "";
 }
 
 Candidate *findFastest(std::vector<Candidate> &candidates) {
@@ -101,7 +101,7 @@ llvm::json::Value para::toJson(const Candidate &best, int64_t batch, const Machi
   return llvm::json::Object{
       {"seconds_per_step", price.secondsPerStep},
       {"samples_per_second", double(batch) / price.secondsPerStep},
-      {"model_flops_utilization", price.flops / double(best.plan.getNumRanks()) / machine.flopsPerSecond / price.secondsPerStep},
+      {"model_flops_utilization", price.flops / double(best.plan.getNumRanks()) / machine.getFlopsPerSecond() / price.secondsPerStep},
       {"peak_bytes", std::move(peaks)},
       {"memory", llvm::json::Object{{"state_bytes", std::move(states)}}},
       {"breakdown", llvm::json::Object{{"compute", price.computeSeconds}, {"exposed", llvm::json::Object{{"communication", price.exposedSeconds}}}, {"bubble", price.bubbleSeconds}}},

@@ -54,9 +54,9 @@ private:
       sent[getPhase(op)] += bytes;
       bool pointToPoint = collective.getCommunicatorAxes().empty();
       // The tensor axis varies fastest over ranks: what fits into a node stays there.
-      bool inside = (pointToPoint ? mesh.getNumRanks() : n) <= machine.ranksPerNode;
-      double start = inside ? machine.linkSeconds : machine.networkSeconds;
-      double rate = inside ? machine.linkBytesPerSecond : machine.networkBytesPerSecond;
+      bool inside = (pointToPoint ? mesh.getNumRanks() : n) <= machine.getRanksPerNode();
+      double start = machine.getStartSeconds(inside);
+      double rate = machine.getLinkBytesPerSecond(inside);
       segment.communication += start * double(pointToPoint ? 1 : n - 1) + bytes / rate;
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward; // elsewhere stages talk to and fro
       if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && ordered && op->getNumResults() == 1)
@@ -69,7 +69,7 @@ private:
     double work = structured.getFlops();
     flops += work;
     // Reads of a value made just before are fused; what an op must move is its result and the larger part of its operands.
-    segment.compute += std::max(work / machine.flopsPerSecond, structured.getBytesMoved() / 2 / machine.memoryBytesPerSecond);
+    segment.compute += std::max(work / machine.getFlopsPerSecond(), structured.getBytesMoved() / 2 / machine.getMemoryBytesPerSecond());
   }
 
   /// Persistent values, values kept from forward to backward for each microbatch in flight, and the most that one pass over the

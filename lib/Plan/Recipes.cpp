@@ -1,5 +1,5 @@
 #include "para/Plan/Recipes.h"
-#include "para/Plan/Machine.h"
+#include "para/Cost/Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
 

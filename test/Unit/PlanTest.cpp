@@ -1,12 +1,9 @@
-//===- PlanTest.cpp - Plans as data, recipes and machines -----------------===//
-#include "../../lib/Plan/Measure.h"
-#include "para/Plan/Machine.h"
+//===- PlanTest.cpp - Plans as data, and recipes --------------------------===//
 #include "para/Plan/Recipes.h"
 
 #include "mlir/IR/MLIRContext.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <gtest/gtest.h>
 
@@ -59,59 +56,6 @@ TEST(Plan, BadFilesAreRefused) {
   EXPECT_NE(refusal(R"({"version": 1, "mesh": {"data": 0}})").find("'data'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "microbatches": "x"})").find("'microbatches'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "stages": {"/node": "x"}})").find("'/node'"), std::string::npos);
-}
-
-// A machine is measured for long enough: numbers that no computer has would mean that the work was dropped.
-TEST(Machine, MeasuresWhatAComputerHas) {
-  int calls = 0;
-  double rate = measureRate(1, 0.002, [&] {
-    ++calls;
-    volatile double sum = 0;
-    for (int i = 0; i < 10000; ++i)
-      sum = sum + i;
-  });
-  EXPECT_GE(calls, 6) << "once to warm up, and in five rounds";
-  EXPECT_GT(rate, 10);
-  EXPECT_LT(rate, 1e6);
-  EXPECT_GT(measureFlopsPerSecond(), 1e8);
-  EXPECT_LT(measureFlopsPerSecond(), 1e13);
-  EXPECT_GT(measureMemoryBytesPerSecond(), 1e8);
-  EXPECT_LT(measureMemoryBytesPerSecond(), 1e13);
-}
-
-// What was measured is kept, and what cannot have been measured is not believed.
-TEST(Machine, ImpossibleCachesAreMeasuredAgain) {
-  llvm::SmallString<128> folder;
-  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("para-cache", folder));
-  const char *before = getenv("XDG_CACHE_HOME");
-  std::string kept = before ? before : "";
-  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-  std::string file = (folder + "/para/host.json").str();
-  auto write = [&](const llvm::json::Object &object) {
-    std::error_code error;
-    llvm::raw_fd_ostream(file, error) << llvm::json::Value(llvm::json::Object(object));
-  };
-  Machine first = Machine::getHost(1);
-  auto read = llvm::json::parse(llvm::cantFail(llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(file)))->getBuffer());
-  ASSERT_TRUE(bool(read));
-  llvm::json::Object good = *read->getAsObject();
-  good["memory_bytes_per_second"] = 12345678900.0;
-  write(good);
-  EXPECT_EQ(Machine::getHost(1).memoryBytesPerSecond, 12345678900.0) << "a cache that is possible is taken";
-  for (double bad : {6710886400000000.0, 0.0, -1.0, 1.0}) {
-    llvm::json::Object impossible = good;
-    impossible["memory_bytes_per_second"] = bad;
-    write(impossible);
-    double measured = Machine::getHost(1).memoryBytesPerSecond;
-    EXPECT_GT(measured, 1e8) << bad;
-    EXPECT_LT(measured, 1e13) << bad;
-    EXPECT_NE(measured, 12345678900.0);
-  }
-  if (before)
-    setenv("XDG_CACHE_HOME", kept.c_str(), 1);
-  else
-    unsetenv("XDG_CACHE_HOME");
-  llvm::sys::fs::remove_directories(folder);
 }
 
 // A recipe gives all ranks to its axis.
@@ -169,14 +113,4 @@ TEST(Recipes, Candidates) {
     EXPECT_EQ(plan.zero, plan.data > 1 ? 1 : 0);
   }
   EXPECT_FALSE(getCandidates(fixed).empty());
-}
-
-// A preset has the ranks that its count says; an unknown one is answered with those that exist; JSON is read as written.
-TEST(Machine, Presets) {
-  Machine machine = llvm::cantFail(Machine::get("a100-80:2x4"));
-  EXPECT_EQ(machine.getNumRanks(), 8);
-  EXPECT_GT(machine.memoryBytes, 70e9);
-  EXPECT_NE(llvm::toString(Machine::get("z100:2").takeError()).find("a100-80"), std::string::npos);
-  Machine read = llvm::cantFail(Machine::fromJson(llvm::json::Value(machine.toJson())));
-  EXPECT_EQ(llvm::formatv("{0}", llvm::json::Value(read.toJson())).str(), llvm::formatv("{0}", llvm::json::Value(machine.toJson())).str());
 }

@@ -8,7 +8,7 @@
 #ifndef PARA_PLAN_PLANNER_H
 #define PARA_PLAN_PLANNER_H
 
-#include "para/Plan/Machine.h"
+#include "para/Cost/Machine.h"
 #include "para/Plan/Recipes.h"
 
 #include "mlir/IR/BuiltinOps.h"

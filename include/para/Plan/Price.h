@@ -7,7 +7,7 @@
 #ifndef PARA_PLAN_PRICE_H
 #define PARA_PLAN_PRICE_H
 
-#include "para/Plan/Machine.h"
+#include "para/Cost/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -28,9 +28,9 @@ struct SolveOptions {
   double seconds = 60;
   unsigned threads = 1;
   uint64_t seed = 0;
-  double gap = 0; ///< stops when the solution's gap is no larger
   /// Called with each better solution, from the thread that called solve().
   std::function<void(const Solution &, double seconds)> progress;
+  double gap = 0; ///< stops when the solution's gap is no larger
 };
 
 /// The cheapest solution found in the time; stops early when the gap is zero. Fails if the problem does not pass check(), or if no solution

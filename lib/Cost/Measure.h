@@ -4,8 +4,8 @@
 // that neither a busy moment nor a clock of coarse ticks decides.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PARA_LIB_PLAN_MEASURE_H
-#define PARA_LIB_PLAN_MEASURE_H
+#ifndef PARA_LIB_COST_MEASURE_H
+#define PARA_LIB_COST_MEASURE_H
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
