@@ -221,6 +221,7 @@ private:
     request.bucketBytes = getMachine(std::max<int64_t>(1, request.ranks)).getBucketBytes();
     request.zero = options.zero;
     request.schedule = options.schedule;
+    request.recompute = options.recompute;
     request.mesh = options.mesh;
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
@@ -247,29 +248,35 @@ private:
 
   /// What flags say beside a recipe or a plan file must be what it has.
   llvm::Error checkAgainstFlags(const Plan &plan) {
-    auto differ = [&](StringRef flag, int64_t asked, int64_t there) {
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), (flag + "=" + Twine(asked) + " contradicts --plan=" + options.plan + ", which has " + Twine(there) + ": leave one of them out").str());
+    auto differ = [&](const Twine &flag, const Twine &asked, const Twine &there) {
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), (flag + "=" + asked + " contradicts --plan=" + options.plan + ", which has " + there + ": leave one of them out").str());
     };
     std::map<std::string, int64_t> sizes = {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}};
     for (const auto &[axis, size] : options.mesh)
       if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
-        return differ("--mesh " + axis, size, there);
+        return differ("--mesh " + axis, Twine(size), Twine(there));
     if (options.microbatches > 0 && options.microbatches != plan.microbatches)
-      return differ("--microbatches", options.microbatches, plan.microbatches);
+      return differ("--microbatches", Twine(options.microbatches), Twine(plan.microbatches));
     if (options.zero >= 0 && plan.data > 1 && options.zero != plan.zero)
-      return differ("--zero", options.zero, plan.zero);
+      return differ("--zero", Twine(options.zero), Twine(plan.zero));
+    if (!options.recompute.empty() && options.recompute != "auto" && options.recompute != plan.recompute)
+      return differ("--recompute", options.recompute, plan.recompute);
     return llvm::Error::success();
   }
 
-  /// A plan that was asked for is taken; to be explained or simulated it is priced as the only candidate.
+  /// A plan that was asked for is taken, with the cheapest recomputation that fits if that is left open; to be explained or simulated it is priced
+  /// as the only candidate.
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
     if (plan && options.plan != "auto")
       if (llvm::Error error = checkAgainstFlags(*plan))
         return std::move(error);
-    if (!plan || !(options.explain || options.simulate))
+    if (!plan)
+      return plan;
+    std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
+    if (plans.size() == 1 && !options.explain && !options.simulate)
       return plan;
     request.ranks = plan->getNumRanks();
-    return price(module, *plan, request);
+    return price(module, plans, request);
   }
 
   llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request) {

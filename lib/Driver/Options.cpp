@@ -136,6 +136,8 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
+      {"--recompute", "R", "what is computed again for the backward pass and not kept: none (default), selective, full, or auto: the fastest that fits into memory",
+       Takes::Value, choice(&D::recompute, {"none", "selective", "full", "auto"})},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
        [](D &options, StringRef value) -> Error {
          options.explain = true;
@@ -170,7 +172,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--recompute", "--shard", "--report", "--verify", "--sequence-parallel", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--shard", "--report", "--verify", "--sequence-parallel", "--calibrate"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {
@@ -200,6 +202,8 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--json is for the numbers of --simulate and --explain");
   if (!options.schedule.empty() && !options.simulate && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
+  if (!options.train && (options.recompute == "selective" || options.recompute == "full"))
+    return fail("--recompute=" + options.recompute + ": it is for the backward pass of training (--train)");
   return Error::success();
 }
 } // namespace

@@ -162,9 +162,10 @@ private:
     Operation *local = structured.buildLocal(builder, operands, types);
     for (NamedAttribute attr : op->getDiscardableAttrs())
       local->setAttr(attr.getName(), attr.getValue());
-    for (StringRef served : {"para.split", "para.partial_operand", "para.local", "para.target"})
+    for (StringRef served : {"para.split", "para.partial_operand", "para.local", "para.target", "para.recompute"})
       local->removeAttr(served);
-    local->setAttr("para.origin", builder.getI64IntegerAttr(number));
+    auto repeats = op->getAttrOfType<IntegerAttr>("para.repeats"); // what is computed again is a part of the same op
+    local->setAttr("para.origin", repeats ? repeats : builder.getI64IntegerAttr(number));
     for (auto [index, factor] : llvm::enumerate(split.factors))
       if (!factor.axes.empty())
         structured.describeShard(local, index, builder.getArrayAttr(SmallVector<Attribute>(factor.axes.begin(), factor.axes.end())),

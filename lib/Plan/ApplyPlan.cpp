@@ -38,8 +38,7 @@ public:
     for (BlockArgument argument : main.getArguments())
       setArgument(argument, cuts);
     findGradients();
-    propagate(main, mesh, views);
-    return success();
+    return markRecomputed(main, plan, propagate(main, mesh, views));
   }
 
 private:
@@ -115,7 +114,7 @@ private:
 
 LogicalResult para::applyPlan(func::FuncOp main, const Plan &plan) {
   main.walk([](Operation *op) {
-    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage"})
+    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage", "para.recompute"})
       op->removeAttr(name);
   });
   return Applier(main, plan).run();

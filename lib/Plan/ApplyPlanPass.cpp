@@ -2,6 +2,8 @@
 #include "para/Plan/Passes.h"
 #include "para/Plan/Plan.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace para {
@@ -21,6 +23,11 @@ struct ApplyPlanPass : para::impl::ApplyPlanPassBase<ApplyPlanPass> {
     plan.pipeline = stages;
     plan.microbatches = microbatches;
     plan.zero = zero;
+    plan.recompute = recompute;
+    if (!llvm::is_contained(para::getRecomputeNames(), plan.recompute)) {
+      getOperation().emitError() << "recompute is '" << plan.recompute << "', which is none of " << llvm::join(para::getRecomputeNames(), ", ");
+      return signalPassFailure();
+    }
     if (failed(main) || failed(para::applyPlan(*main, plan)))
       signalPassFailure();
   }

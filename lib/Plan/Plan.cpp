@@ -20,6 +20,7 @@ llvm::json::Object Plan::toJson() const {
                             {"zero", zero},
                             {"microbatches", microbatches},
                             {"schedule", schedule},
+                            {"recompute", recompute},
                             {"bucket_bytes", bucketBytes}};
   if (!stages.empty()) {
     llvm::json::Object list;
@@ -63,6 +64,11 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   plan.schedule = object->getString("schedule").value_or("1f1b").str();
   if (!llvm::is_contained(getScheduleNames(), plan.schedule))
     return fail("the plan's schedule '" + plan.schedule + "' is none of " + llvm::join(getScheduleNames(), ", "));
+  if (const llvm::json::Value *value = object->get("recompute")) {
+    plan.recompute = value->getAsString().value_or("").str();
+    if (!llvm::is_contained(getRecomputeNames(), plan.recompute))
+      return fail("'recompute' of the plan must be one of " + llvm::join(getRecomputeNames(), ", "));
+  }
   if (const llvm::json::Value *bytes = object->get("bucket_bytes")) {
     auto number = bytes->getAsInteger();
     if (!number || *number < 0)

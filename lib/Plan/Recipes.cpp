@@ -35,6 +35,18 @@ int64_t chooseMicrobatches(const PlanRequest &request, int64_t stages, int64_t d
   return most;
 }
 
+void setRecompute(Plan &plan, llvm::StringRef recompute) {
+  plan.recompute = recompute.str();
+  if (recompute != "none")
+    plan.recipe += " + " + plan.recompute + " recomputation";
+}
+
+/// What the request fixes of what every plan may have.
+void finish(Plan &plan, const PlanRequest &request) {
+  if (request.train && !request.recompute.empty() && request.recompute != "auto")
+    setRecompute(plan, request.recompute);
+}
+
 std::string nameOf(const Plan &plan) {
   llvm::SmallVector<std::string> parts;
   if (plan.data > 1)
@@ -65,6 +77,7 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
     plan.bucketBytes = recipe.buckets ? request.bucketBytes : 0;
     plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
     plan.microbatches = recipe.fillsPipeline ? chooseMicrobatches(request, plan.pipeline, plan.data) : std::max<int64_t>(1, request.microbatches);
+    finish(plan, request);
     return plan;
   }
   return fail("no recipe is called '" + name + "'; there are auto, " + llvm::join(getRecipeNames(), ", ") + ", or the name of a plan file (.json)");
@@ -91,7 +104,19 @@ llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
   plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
   plan.microbatches = chooseMicrobatches(request, plan.pipeline, plan.data);
   plan.recipe = nameOf(plan);
+  finish(plan, request);
   return plan;
+}
+
+std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &request) {
+  std::vector<Plan> plans = {plan};
+  if (!request.train || request.recompute != "auto" || plan.recompute != "none")
+    return plans;
+  for (llvm::StringRef recompute : getRecomputeNames().drop_front()) {
+    plans.push_back(plan);
+    setRecompute(plans.back(), recompute);
+  }
+  return plans;
 }
 
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
@@ -129,7 +154,8 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
           if (pipeline > 1 && plan.microbatches == 1 && fills)
             continue; // is the naive model parallelism below
           plan.recipe = nameOf(plan);
-          plans.push_back(std::move(plan));
+          finish(plan, request);
+          llvm::append_range(plans, getRecomputations(plan, request));
         }
       }
     }

@@ -27,6 +27,10 @@ mlir::FailureOr<LocalValues> applyRelayout(mlir::Operation *op, const Relayout &
 /// size of a block, and for counts of loops and what tells where a shard begins, which are checked with the loops.
 mlir::LogicalResult checkAttributes(mlir::Operation *local, mlir::Operation *serial);
 
+/// `serial` is a copy of @main: an op marked `para.repeats` that is the very op of that number over the same values is replaced by it wherever
+/// its results are used. Reports the first that is another one.
+mlir::LogicalResult foldRepeats(mlir::func::FuncOp serial);
+
 /// Reports where a result does not have the local type that its abstract value asks for.
 mlir::LogicalResult checkResultTypes(mlir::Operation *op, llvm::ArrayRef<LocalValue> results);
 

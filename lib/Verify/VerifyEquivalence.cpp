@@ -24,12 +24,14 @@ namespace para {
 namespace {
 class EquivalenceChecker {
 public:
-  EquivalenceChecker(ModuleOp module, func::FuncOp main, MeshAttr mesh) : module(module), main(main), mesh(mesh) {
+  EquivalenceChecker(ModuleOp module, func::FuncOp program, MeshAttr mesh) : module(module), reference(program.clone()), main(*reference), mesh(mesh) {
     for (Operation &op : main.getBody().front().without_terminator())
       serialOps.push_back(&op);
   }
 
   LogicalResult run() {
+    if (failed(foldRepeats(main)))
+      return failure();
     for (int64_t stage = 0; stage < mesh.getSize("pipeline"); ++stage) {
       auto function = module.lookupSymbol<func::FuncOp>("stage" + std::to_string(stage));
       if (!function || function.isExternal() || !function.getBody().hasOneBlock())
@@ -273,6 +275,7 @@ private:
   }
 
   ModuleOp module;
+  OwningOpRef<func::FuncOp> reference; ///< @main, in which what is computed again is the first of its kind
   func::FuncOp main;
   MeshAttr mesh;
   std::vector<Operation *> serialOps;

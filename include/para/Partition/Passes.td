@@ -18,6 +18,15 @@ def RegroupSumsPass : Pass<"para-regroup-sums", "::mlir::ModuleOp"> {
   let description = [{ The global norm then costs one message a stage rather than one a parameter. }];
 }
 
+def RecomputePass : Pass<"para-recompute", "::mlir::ModuleOp"> {
+  let summary = "Compute again in the backward pass what the plan does not keep for it";
+  let description = [{
+    A forward op marked `para.recompute` is cloned, with what it follows from as far as that is marked too, before the first backward op that
+    takes its result; all backward ops of its stage take the clone. A clone has the phase `backward` and `para.repeats`, the number of
+    the op in @main that it computes again. An op that only the backward pass needs moves there.
+  }];
+}
+
 def PartitionPass : Pass<"para-partition", "::mlir::ModuleOp"> {
   let summary = "Make the program of one rank from the annotated program";
   let description = [{

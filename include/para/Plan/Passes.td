@@ -9,7 +9,8 @@ def ApplyPlanPass : Pass<"para-apply-plan", "::mlir::ModuleOp"> {
                  Option<"tensor", "tensor", "int64_t", "1", "size of the tensor axis">,
                  Option<"stages", "pipeline", "int64_t", "1", "number of pipeline stages">,
                  Option<"microbatches", "microbatches", "int64_t", "1", "number of microbatches">,
-                 Option<"zero", "zero", "int", "0", "ZeRO level">];
+                 Option<"zero", "zero", "int", "0", "ZeRO level">,
+                 Option<"recompute", "recompute", "std::string", "\"none\"", "what is computed again for the backward pass: none, selective, full">];
 }
 
 def SearchShardingsPass : Pass<"para-search-shardings", "::mlir::ModuleOp"> {

@@ -1,7 +1,8 @@
 //===- Plan.h - How a program is spread --------------------------*- C++ -*-===//
 //
 // The choices of a plan as data: what a recipe, a plan file or hand-given flags fix, what the planner prices, what is
-// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`).
+// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`,
+// `para.recompute`).
 //
 // Example, ZeRO-1 on 4 ranks: Plan plan; plan.data = 4; plan.zero = 1; applyPlan(main, plan);
 //
@@ -26,6 +27,7 @@ struct Plan {
   int zero = 0;             ///< what is cut over `data`: 1 optimizer state, 2 gradients too, 3 parameters too
   int64_t microbatches = 1;
   std::string schedule = "1f1b"; ///< order of microbatches: "gpipe", "1f1b"
+  std::string recompute = "none"; ///< what is computed again for the backward pass: "none", "selective", "full"
   int64_t bucketBytes = 25 << 20; ///< gradients are reduced in buckets of at most so many bytes (DDP); 0: one by one
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
@@ -38,6 +40,15 @@ struct Plan {
 
 /// Annotates @main. Fails with a diagnostic where the plan does not suit the program.
 mlir::LogicalResult applyPlan(mlir::func::FuncOp main, const Plan &plan);
+
+/// What `Plan::recompute` may say.
+llvm::ArrayRef<llvm::StringRef> getRecomputeNames();
+
+/// Marks the forward ops whose results are not kept for the backward pass with `para.recompute`, from the cuts that are there:
+///   full       of each layer (or of about the square root of n parts, where nothing repeats) only what comes into it is kept
+///   selective  within a layer the fewest bytes are kept from which the rest follows by ops that are cheap for their bytes
+/// The part after the last layer is kept where its backward pass follows at once.
+mlir::LogicalResult markRecomputed(mlir::func::FuncOp main, const Plan &plan, const llvm::DenseMap<mlir::Value, Sharding> &shardings);
 
 /// Stage of every node by its name such that the costliest stage is cheapest; nodes keep their order. In `para.stage` of ops.
 mlir::LogicalResult assignStages(mlir::func::FuncOp main, int64_t stages, const std::map<std::string, int64_t> &given);

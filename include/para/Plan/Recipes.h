@@ -20,6 +20,7 @@ struct PlanRequest {
   int64_t bucketBytes = 25 << 20; ///< what the machine wants: Machine::getBucketBytes
   int zero = -1;
   std::string schedule;
+  std::string recompute; ///< "auto": what is fastest of all that fits
   std::map<std::string, int64_t> mesh;
 };
 
@@ -30,6 +31,9 @@ llvm::Expected<Plan> makeRecipe(llvm::StringRef name, const PlanRequest &request
 
 /// Plan of a mesh given by hand.
 llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
+
+/// The plan with every recomputation that the request leaves open; itself, first, where it leaves none.
+std::vector<Plan> getRecomputations(const Plan &plan, const PlanRequest &request);
 
 /// All plans that are in the race: every recipe and every product of up to three axes that the request allows, in a fixed order.
 std::vector<Plan> getCandidates(const PlanRequest &request);

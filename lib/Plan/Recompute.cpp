@@ -1,0 +1,146 @@
+#include "Parts.h"
+#include "MinimumCut.h"
+
+#include "para/IR/Program.h"
+#include "para/Partition/Projection.h"
+#include "para/Plan/Plan.h"
+#include "para/Schedule/Schedule.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace para;
+
+/// An op of more operations than this for a byte of its result is kept by selective recomputation: a product along 256 elements of f32.
+/// Machines compute 10 to 300 operations in the time of moving a byte.
+static constexpr double kMostFlopsPerByte = 128;
+
+namespace {
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+class Chooser {
+public:
+  Chooser(func::FuncOp main, const Plan &plan, const llvm::DenseMap<Value, Sharding> &shardings)
+      : main(main), plan(plan), mesh(plan.getMesh(main.getContext())), shardings(shardings) {}
+
+  LogicalResult run() {
+    parts = findParts(main, [&](Value value) { return bytesOf(value); });
+    auto schedule = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches);
+    if (!schedule)
+      return main.emitError() << llvm::toString(schedule.takeError());
+    // Where several microbatches wait for their backward pass on the last stage, its last part waits too.
+    bool tailWaits = getMicrobatchesInFlight(*schedule).back() > 1;
+    SmallVector<Operation *> ops; // that may be computed again
+    for (Operation &op : main.getBody().front().without_terminator())
+      if (auto it = parts.of.find(&op); it != parts.of.end() && (tailWaits || it->second + 1 < parts.count) && canRepeat(&op))
+        ops.push_back(&op);
+    if (plan.recompute == "selective")
+      keepLeast(ops);
+    for (Operation *op : ops)
+      op->setAttr("para.recompute", UnitAttr::get(main.getContext()));
+    return success();
+  }
+
+private:
+  int64_t bytesOf(Value value) {
+    auto it = shardings.find(value);
+    RankedTensorType type = it == shardings.end() ? typeOf(value) : it->second.getLocalType(typeOf(value), mesh);
+    return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8u);
+  }
+
+  /// Whether all that needs the results lies in the op's own layer and stage and in the passes forward and backward. Buffers are
+  /// overwritten by the forward pass: what it read there is gone.
+  bool canRepeat(Operation *op) {
+    if (op->getNumOperands() == 0 || !isa<StructureOpInterface>(op) || !isMemoryEffectFree(op))
+      return false;
+    for (Value operand : op->getOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand); argument && getArgKind(main, argument.getArgNumber()) == "buffer")
+        return false;
+    for (Operation *user : op->getUsers()) {
+      Phase phase = getPhase(user);
+      if (user->hasTrait<OpTrait::IsTerminator>() || (phase != Phase::Forward && phase != Phase::Backward))
+        return false;
+      if (user->getAttr("para.stage") != op->getAttr("para.stage"))
+        return false;
+      if (phase == Phase::Forward && parts.of.lookup(user) != parts.of.lookup(op) && parts.fromInputs.contains(op->getResult(0)))
+        return false;
+    }
+    return true;
+  }
+
+  /// Takes from `ops` what is to be kept: the cheapest set of values from which all that the backward pass takes follows by cheap ops.
+  void keepLeast(SmallVector<Operation *> &ops) {
+    MinimumCut cut;
+    llvm::DenseMap<Operation *, int> nodes;
+    for (Operation *op : ops) {
+      int64_t bytes = 0;
+      for (Value result : op->getResults())
+        bytes += bytesOf(result);
+      int node = nodes[op] = cut.addNode(bytes);
+      for (Value operand : op->getOperands())
+        if (Operation *producer = operand.getDefiningOp(); producer && nodes.contains(producer))
+          cut.addEdge(nodes[producer], node);
+      if (!isCheap(op, bytes))
+        cut.addBegin(node);
+      if (llvm::any_of(op->getUsers(), [](Operation *user) { return getPhase(user) == Phase::Backward; }))
+        cut.addEnd(node);
+    }
+    std::vector<int> kept = cut.run();
+    llvm::erase_if(ops, [&](Operation *op) {
+      int64_t bytes = 0;
+      for (Value result : op->getResults())
+        bytes += bytesOf(result);
+      return llvm::binary_search(kept, nodes[op]) || !isCheap(op, bytes);
+    });
+  }
+
+  bool isCheap(Operation *op, int64_t bytes) {
+    auto structured = cast<StructureOpInterface>(op);
+    Structure structure = structured.getStructure();
+    auto isAlone = [](Linearity linearity) { return linearity == Linearity::Alone; };
+    bool isProduct = op->getNumOperands() == 2 && llvm::all_of(structure.linearity, isAlone) &&
+                     llvm::any_of(structure.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; });
+    auto isWeight = [&](Value operand) { return !parts.fromInputs.contains(operand); };
+    if (isProduct && llvm::any_of(op->getOperands(), isWeight))
+      return false;
+    double pieces = 1; // of the loops on one rank
+    for (Value result : op->getResults())
+      pieces = std::max(pieces, double(typeOf(result).getNumElements() * llvm::divideCeil(typeOf(result).getElementTypeBitWidth(), 8u)) / double(std::max<int64_t>(bytes, 1)));
+    return structured.getFlops() / pieces <= kMostFlopsPerByte * double(bytes) && !isSent(op);
+  }
+
+  /// Whether ranks exchange the results before they are used: computed again they would be sent again.
+  bool isSent(Operation *op) {
+    for (Value result : op->getResults()) {
+      auto it = shardings.find(result);
+      if (it == shardings.end())
+        continue;
+      for (OpOperand &use : result.getUses()) {
+        Operation *user = use.getOwner();
+        if (getPhase(user) != Phase::Forward)
+          continue;
+        Structure structure = cast<StructureOpInterface>(user).getStructure();
+        Sharding wanted = Projection(structure, mesh).getOperand(OpSplit::get(user, structure), use.getOperandNumber());
+        if (wanted.getCanonical(typeOf(result), mesh) != it->second)
+          return true;
+      }
+    }
+    return false;
+  }
+
+  func::FuncOp main;
+  const Plan &plan;
+  MeshAttr mesh;
+  const llvm::DenseMap<Value, Sharding> &shardings;
+  Parts parts;
+};
+} // namespace
+
+ArrayRef<StringRef> para::getRecomputeNames() {
+  static const StringRef names[] = {"none", "selective", "full"};
+  return names;
+}
+
+LogicalResult para::markRecomputed(func::FuncOp main, const Plan &plan, const llvm::DenseMap<Value, Sharding> &shardings) {
+  return plan.recompute == "none" ? success() : Chooser(main, plan, shardings).run();
+}

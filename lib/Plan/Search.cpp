@@ -1,0 +1,448 @@
+#include "para/Plan/Search.h"
+
+#include "para/Collectives/Passes.h"
+#include "para/Cost/Collective.h"
+#include "para/Cost/Kernel.h"
+#include "para/IR/Program.h"
+#include "para/Partition/Passes.h"
+#include "para/Schedule/Schedule.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+/// Every plan's estimate is a few sums; so many of the best are simulated action by action.
+constexpr size_t mostSimulated = 24;
+
+CollectiveKind kindOf(TrafficWork::Kind kind) {
+  switch (kind) {
+  case TrafficWork::AllReduce: return CollectiveKind::AllReduce;
+  case TrafficWork::AllGather: return CollectiveKind::AllGather;
+  case TrafficWork::ReduceScatter: return CollectiveKind::ReduceScatter;
+  case TrafficWork::AllToAll: return CollectiveKind::AllToAll;
+  }
+  return CollectiveKind::AllReduce;
+}
+
+/// What is cut in one way: tensor axis and rows of a microbatch.
+struct Variant {
+  int64_t tensor = 1, rows = 1;
+  std::vector<SegmentWork> works; ///< by segment
+  std::string fault;
+};
+
+/// Seconds of one layer of a segment under a variant and a size of the data axis.
+struct LayerSeconds {
+  double forward = 0, backwardInput = 0, backwardWeight = 0;
+  double forwardTraffic = 0, backwardTraffic = 0;
+};
+
+class Race {
+public:
+  Race(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options)
+      : module(module), segments(segments), options(options), device(options.machine.getDevice(0)) {
+    for (auto [index, segment] : llvm::enumerate(segments))
+      for (int64_t copy = 0; copy < segment.repeat; ++copy)
+        layers.push_back(index);
+  }
+
+  /// Partitions the folded program once for each way to cut a layer.
+  const Variant &getVariant(int64_t tensor, int64_t rows) {
+    auto [it, isNew] = variants.try_emplace({tensor, rows});
+    Variant &variant = it->second;
+    if (!isNew)
+      return variant;
+    variant.tensor = tensor;
+    variant.rows = rows;
+    Plan plan;
+    plan.tensor = tensor;
+    plan.pipeline = int64_t(segments.size());
+    int64_t batch = options.request.batch;
+    // Two ranks of `data` show what is cut over it; several microbatches, what is added up.
+    plan.data = batch >= 2 * rows ? 2 : 1;
+    plan.microbatches = std::max<int64_t>(1, batch / (plan.data * rows));
+    for (auto [index, segment] : llvm::enumerate(segments))
+      for (const std::string &node : segment.nodes)
+        plan.stages[node] = int64_t(index);
+    OwningOpRef<ModuleOp> copy = module.clone();
+    ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error && variant.fault.empty())
+        variant.fault = StringRef((getNodeName(diagnostic.getLocation()) + " " + diagnostic.str()).str()).trim().str();
+      return success();
+    });
+    PassManager pm(module.getContext());
+    pm.enableVerifier(false);
+    buildPartitionPipeline(pm);
+    if (failed(applyPlan(copy->lookupSymbol<func::FuncOp>("main"), plan)) || failed(pm.run(*copy))) {
+      if (variant.fault.empty())
+        variant.fault = "cannot be partitioned";
+      return variant;
+    }
+    variant.works = collectWork(copy->lookupSymbol<func::FuncOp>("spmd"), segments.size(), options.storage);
+    return variant;
+  }
+
+  PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault) {
+    PlanPrice price;
+    int64_t rows = std::max<int64_t>(1, options.request.batch / (plan.data * plan.microbatches));
+    const Variant &variant = getVariant(plan.tensor, rows);
+    if (!variant.fault.empty()) {
+      fault = variant.fault;
+      return price;
+    }
+    std::vector<LayerSeconds> seconds;
+    for (const SegmentWork &work : variant.works)
+      seconds.push_back(getSeconds(work, plan));
+    auto schedule = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches);
+    if (!schedule) {
+      fault = llvm::toString(schedule.takeError());
+      return price;
+    }
+    int64_t chunks = schedule->chunks;
+    if (int64_t(layers.size()) < plan.pipeline * chunks) {
+      fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
+      return price;
+    }
+    std::vector<int64_t> cut = cutLayers(seconds, plan.pipeline * chunks);
+    PipelineCosts costs;
+    costs.stages = plan.pipeline;
+    costs.chunks = chunks;
+    costs.microbatches = plan.microbatches;
+    costs.costs.resize(plan.pipeline * chunks);
+    std::vector<PlanPrice::Memory> memory(plan.pipeline);
+    std::vector<double> kept(plan.pipeline * chunks, 0);
+    auto placeOf = [&](int64_t virtualStage) {
+      auto [stage, chunk] = schedule->getPlace(virtualStage);
+      return chunk * plan.pipeline + stage;
+    };
+    for (auto [layer, virtualStage] : llvm::enumerate(cut)) {
+      int64_t place = placeOf(virtualStage);
+      addLayer(costs.costs[place], memory[place % plan.pipeline], kept[place], variant.works[layers[layer]], seconds[layers[layer]], plan);
+    }
+    for (size_t layer = 0; layer + 1 < cut.size(); ++layer)
+      if (cut[layer] != cut[layer + 1])
+        costs.costs[placeOf(cut[layer])].transfer = collectiveSeconds(options.machine, CollectiveKind::SendReceive, variant.works[layers[layer]].boundaryBytes,
+                                                             2, plan.tensor * plan.data);
+    for (size_t v = 0; v < costs.costs.size(); ++v)
+      costs.costs[v].activationBytes = int64_t(kept[v]);
+    finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
+    price.flops = getModelFlops(variant, plan);
+    price.peakFlops = 0;
+    for (const DeviceClass &c : options.machine.classes)
+      price.peakFlops += double(c.count) * c.device.getFlops(options.type);
+    return price;
+  }
+
+  size_t numLayers() const { return layers.size(); }
+
+private:
+  double run(const KernelWork &work) {
+    Kernel kernel;
+    kernel.kind = work.kind == KernelWork::Product ? Kernel::Product : work.kind == KernelWork::Attention ? Kernel::Attention
+                  : work.kind == KernelWork::Convolution ? Kernel::Convolution : Kernel::Streaming;
+    kernel.type = options.type;
+    kernel.flops = work.flops;
+    kernel.bytes = work.bytes;
+    kernel.batch = work.batch;
+    kernel.m = work.m;
+    kernel.n = work.n;
+    kernel.k = work.k;
+    return kernelSeconds(device, kernel);
+  }
+
+  /// Seconds of a collective over an axis of the plan's mesh: ranks of `tensor` are neighbours, then those of `data`, then stages.
+  double send(CollectiveKind kind, StringRef axis, double bytes, const Plan &plan) {
+    if (axis == "tensor")
+      return collectiveSeconds(options.machine, kind, bytes, plan.tensor, 1);
+    if (axis == "data")
+      return collectiveSeconds(options.machine, kind, bytes, plan.data, plan.tensor);
+    return collectiveSeconds(options.machine, kind, bytes, plan.data * plan.tensor, 1); // over both
+  }
+
+  LayerSeconds getSeconds(const SegmentWork &work, const Plan &plan) {
+    LayerSeconds seconds;
+    auto compute = [&](const PhaseWork &phase) {
+      double total = 0;
+      for (const KernelWork &kernel : phase.kernels)
+        total += run(kernel);
+      return total;
+    };
+    auto traffic = [&](const PhaseWork &phase) {
+      double total = 0;
+      for (const TrafficWork &message : phase.traffic)
+        if (message.axis != "data" || !message.isEarly)
+          total += send(kindOf(message.kind), message.axis, message.bytes, plan);
+      return total;
+    };
+    seconds.forward = compute(work.forward);
+    seconds.backwardInput = compute(work.backwardInput);
+    seconds.backwardWeight = compute(work.backwardWeight);
+    seconds.forwardTraffic = traffic(work.forward);
+    seconds.backwardTraffic = traffic(work.backwardInput);
+    if (plan.zero >= 2 && plan.data > 1 && options.request.train) // gradients are scattered in every microbatch, beside the rest of the pass
+      seconds.backwardTraffic += hidden(send(CollectiveKind::ReduceScatter, "data", gradientBytes(work), plan), seconds.backwardInput + seconds.backwardWeight);
+    if (plan.zero >= 3 && plan.data > 1) { // parameters are gathered a layer ahead
+      double gather = send(CollectiveKind::AllGather, "data", parameterBytes(work), plan);
+      seconds.forwardTraffic += hidden(gather, seconds.forward);
+      if (options.request.train)
+        seconds.backwardTraffic += hidden(gather, seconds.backwardInput + seconds.backwardWeight);
+    }
+    return seconds;
+  }
+  /// What is left of communication beside so much compute.
+  static double hidden(double traffic, double compute) { return std::max(0.0, traffic - compute); }
+  double parameterBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.compute); }
+  double gradientBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.gradient); }
+
+  /// Virtual stages of all layers such that the costliest is cheapest: the least bound under which a greedy walk needs no more stages.
+  std::vector<int64_t> cutLayers(ArrayRef<LayerSeconds> seconds, int64_t parts) {
+    std::vector<double> costs;
+    double most = 0, all = 0;
+    for (size_t segment : layers) {
+      const LayerSeconds &s = seconds[segment];
+      costs.push_back(s.forward + s.backwardInput + s.backwardWeight + s.forwardTraffic + s.backwardTraffic);
+      most = std::max(most, costs.back());
+      all += costs.back();
+    }
+    auto walk = [&](double bound) {
+      std::vector<int64_t> cut;
+      int64_t part = 0;
+      double filled = 0;
+      for (size_t i = 0; i < costs.size(); ++i) {
+        bool mustOpen = int64_t(costs.size() - i) == parts - part - 1 && filled > 0; // one layer for each of the rest
+        if (filled > 0 && (filled + costs[i] > bound * (1 + 1e-9) || mustOpen)) {
+          ++part;
+          filled = 0;
+        }
+        filled += costs[i];
+        cut.push_back(part);
+      }
+      return cut;
+    };
+    double low = std::max(most, all / double(parts)), high = all;
+    for (int step = 0; step < 40 && parts > 1; ++step) {
+      double middle = (low + high) / 2;
+      if (walk(middle).back() < parts)
+        high = middle;
+      else
+        low = middle;
+    }
+    return walk(parts > 1 ? high : all * 2);
+  }
+
+  void addLayer(StageCost &cost, PlanPrice::Memory &memory, double &kept, const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
+    const StoragePolicy &storage = options.storage;
+    double data = double(plan.data);
+    cost.forward += seconds.forward;
+    cost.backwardInput += seconds.backwardInput;
+    cost.backwardWeight += seconds.backwardWeight;
+    cost.forwardTraffic += seconds.forwardTraffic;
+    cost.backwardTraffic += seconds.backwardTraffic;
+    bool recomputes = plan.recompute == "full" && options.request.train;
+    if (recomputes) {
+      cost.backwardInput += seconds.forward;
+      cost.backwardTraffic += seconds.forwardTraffic;
+    }
+    kept += options.request.train ? recomputes ? work.boundaryBytes : work.keptBytes : 0;
+    double elements = work.parameterElements, states = work.states.whole + work.states.cut;
+    memory.parameters += elements * double(storage.compute) / (plan.zero >= 3 ? data : 1);
+    memory.inputs += work.inputBytes * double(plan.microbatches);
+    memory.temporary = std::max(memory.temporary, work.temporaryBytes + (recomputes ? work.keptBytes : 0));
+    if (plan.zero >= 3)
+      memory.gathered = std::max(memory.gathered, 2 * elements * double(storage.compute));
+    if (!options.request.train)
+      return;
+    memory.gradients += gradientBytes(work) / (plan.zero >= 2 ? data : 1);
+    memory.states += states / (plan.zero >= 1 ? data : 1);
+    if (plan.data > 1) {
+      double gradient = plan.zero >= 2 ? 0 : send(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, "data", gradientBytes(work), plan);
+      cost.gradientTraffic += gradient;
+      if (plan.zero == 1 || plan.zero == 2)
+        cost.gatherTraffic += send(CollectiveKind::AllGather, "data", parameterBytes(work), plan);
+    }
+    cost.gradientOverlap = 1;
+    double shared = plan.zero >= 1 ? data : 1;
+    KernelWork update;
+    update.bytes = (2 * states + gradientBytes(work) + elements * double(storage.compute)) / shared;
+    update.flops = 12 * elements / shared;
+    cost.update += update.bytes > 0 ? run(update) : 0;
+  }
+
+  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
+    std::vector<double> busy(plan.pipeline, 0), once(plan.pipeline, 0);
+    double way = 0;
+    for (size_t v = 0; v < costs.costs.size(); ++v) {
+      const StageCost &cost = costs.costs[v];
+      double pass = cost.forward + cost.backwardInput + cost.backwardWeight + cost.forwardTraffic + cost.backwardTraffic;
+      busy[v % plan.pipeline] += pass;
+      once[v % plan.pipeline] += cost.update + cost.gatherTraffic;
+      way += pass / double(costs.chunks);
+    }
+    size_t worst = std::max_element(busy.begin(), busy.end()) - busy.begin();
+    price.lowerBound = busy[worst] * double(plan.microbatches);
+    double gradient = 0;
+    for (const StageCost &cost : costs.costs)
+      gradient = std::max(gradient, hidden(cost.gradientTraffic, cost.backwardInput + cost.backwardWeight));
+    price.seconds = price.lowerBound + (way - busy[worst] / double(costs.chunks)) + once[worst] + gradient;
+    std::vector<int64_t> inFlight = getMicrobatchesInFlightByChunk(schedule); // by virtual stage
+    if (simulates) {
+      auto result = simulate(schedule, costs);
+      if (!result) {
+        fault = llvm::toString(result.takeError());
+        return;
+      }
+      price.seconds = result->seconds;
+    }
+    double compute = 0, traffic = 0;
+    for (int64_t c = 0; c < costs.chunks; ++c) {
+      const StageCost &cost = costs.costs[c * plan.pipeline + worst];
+      compute += (cost.forward + cost.backwardInput + cost.backwardWeight) * double(plan.microbatches) + cost.update;
+      traffic += (cost.forwardTraffic + cost.backwardTraffic) * double(plan.microbatches);
+      price.exposed["parameters"] += cost.gatherTraffic;
+    }
+    price.compute = compute;
+    price.exposed["within a layer"] = traffic;
+    double known = compute + traffic + price.exposed["parameters"];
+    price.bubble = std::max(0.0, price.seconds - known);
+    for (int64_t v = 0; v < schedule.getNumVirtualStages(); ++v) {
+      auto [stage, chunk] = schedule.getPlace(v);
+      memory[stage].activations += kept[chunk * plan.pipeline + stage] * double(inFlight[v]);
+    }
+    price.memory = std::move(memory);
+  }
+
+  /// Of all ranks: a forward and a backward pass over the batch, without what is computed again.
+  double getModelFlops(const Variant &variant, const Plan &plan) {
+    double flops = 0;
+    for (size_t segment : layers)
+      for (const PhaseWork *phase : {&variant.works[segment].forward, &variant.works[segment].backwardInput, &variant.works[segment].backwardWeight})
+        for (const KernelWork &kernel : phase->kernels)
+          flops += kernel.flops;
+    return flops * double(plan.tensor) * double(plan.data) * double(plan.microbatches);
+  }
+
+  ModuleOp module;
+  ArrayRef<Segment> segments;
+  const SearchOptions &options;
+  const Device &device;
+  std::vector<size_t> layers; ///< the model's layers, each by its segment
+  std::map<std::pair<int64_t, int64_t>, Variant> variants;
+};
+
+/// Numbers to divide `whole` by that keep meshes few: all divisors up to 16, powers of two and their triples beyond.
+std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
+  std::vector<int64_t> result;
+  for (int64_t d = 1; d <= std::min(whole, most); ++d) {
+    int64_t odd = d;
+    while (odd % 2 == 0)
+      odd /= 2;
+    if (whole % d == 0 && (d <= 16 || odd == 1 || odd == 3))
+      result.push_back(d);
+  }
+  return result;
+}
+
+std::string checkFit(const PlanPrice &price, const Machine &machine) {
+  double peak = price.getPeakBytes(), room = machine.getMemoryBytes();
+  if (peak <= room)
+    return "";
+  return llvm::formatv("needs {0:F1} GiB of {1:F1} GiB a device", peak / (1 << 30), room / (1 << 30)).str();
+}
+} // namespace
+
+double PlanPrice::getPeakBytes() const {
+  double peak = 0;
+  for (const Memory &stage : memory)
+    peak = std::max(peak, stage.getTotal());
+  return peak;
+}
+
+std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options) {
+  Race race(module, segments, options);
+  const PlanRequest &request = options.request;
+  int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
+  auto isGiven = [&](StringRef axis, int64_t size) {
+    auto it = request.mesh.find(axis.str());
+    return it == request.mesh.end() ? true : it->second == size;
+  };
+  bool fixesTensor = request.mesh.count("tensor") != 0;
+  std::vector<RacedPlan> plans;
+  for (int64_t tensor : divisorsOf(ranks, fixesTensor ? ranks : std::min(ranks, node))) {
+    if (!isGiven("tensor", tensor))
+      continue;
+    for (int64_t pipeline : divisorsOf(ranks / tensor, int64_t(race.numLayers()))) {
+      int64_t data = ranks / tensor / pipeline;
+      if (!isGiven("pipeline", pipeline) || !isGiven("data", data) || data > request.batch || request.batch % data)
+        continue;
+      for (int64_t rows = 1; rows <= request.batch / data; rows *= 2) {
+        if ((request.batch / data) % rows)
+          break;
+        int64_t microbatches = request.batch / data / rows;
+        if (request.microbatches ? microbatches != request.microbatches : !request.separable && microbatches > 1)
+          continue;
+        if (rows > 16 && !request.microbatches && request.separable) // larger ones gain nothing and keep more
+          break;
+        for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
+          if (request.zero >= 0 && data > 1 && zero != request.zero)
+            continue;
+          for (const char *recompute : {"none", "full"}) {
+            if (!request.train && recompute != std::string("none"))
+              continue;
+            if (!request.recompute.empty() && request.recompute != recompute)
+              continue;
+            Plan plan;
+            plan.data = data;
+            plan.tensor = tensor;
+            plan.pipeline = pipeline;
+            plan.zero = zero;
+            plan.microbatches = microbatches;
+            plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
+            plan.recompute = recompute;
+            plan.bucketBytes = request.bucketBytes;
+            plan.recipe = nameOf(plan);
+            RacedPlan raced{plan, {}, ""};
+            raced.price = race.estimate(plan, false, raced.fault);
+            if (raced.fault.empty())
+              raced.fault = checkFit(raced.price, options.machine);
+            plans.push_back(std::move(raced));
+          }
+        }
+      }
+    }
+  }
+  auto sort = [&] {
+    llvm::stable_sort(plans, [](const RacedPlan &a, const RacedPlan &b) {
+      return std::make_pair(!a.fault.empty(), a.price.seconds) < std::make_pair(!b.fault.empty(), b.price.seconds);
+    });
+  };
+  sort();
+  for (size_t i = 0; i < std::min(plans.size(), mostSimulated) && plans[i].fault.empty(); ++i) {
+    plans[i].price = race.estimate(plans[i].plan, true, plans[i].fault);
+    if (plans[i].fault.empty())
+      plans[i].fault = checkFit(plans[i].price, options.machine);
+  }
+  if (plans.size() > mostSimulated) { // estimates of the others do not race with simulations
+    std::stable_sort(plans.begin(), plans.begin() + mostSimulated, [](const RacedPlan &a, const RacedPlan &b) {
+      return std::make_pair(!a.fault.empty(), a.price.seconds) < std::make_pair(!b.fault.empty(), b.price.seconds);
+    });
+  } else {
+    sort();
+  }
+  return plans;
+}
+
+llvm::Expected<RacedPlan> para::priceFolded(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options, const Plan &plan) {
+  Race race(module, segments, options);
+  RacedPlan raced{plan, {}, ""};
+  raced.price = race.estimate(plan, true, raced.fault);
+  if (!raced.fault.empty() && raced.price.memory.empty())
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), raced.fault);
+  if (raced.fault.empty())
+    raced.fault = checkFit(raced.price, options.machine);
+  return raced;
+}
