@@ -47,7 +47,9 @@ void finish(Plan &plan, const PlanRequest &request) {
     setRecompute(plan, request.recompute);
 }
 
-std::string nameOf(const Plan &plan) {
+} // namespace
+
+std::string para::nameOf(const Plan &plan) {
   llvm::SmallVector<std::string> parts;
   if (plan.data > 1)
     parts.push_back(plan.zero ? "zero" + std::to_string(plan.zero) : "ddp");
@@ -57,7 +59,6 @@ std::string nameOf(const Plan &plan) {
     parts.push_back(plan.microbatches > 1 ? plan.schedule : "model-parallel");
   return parts.empty() ? "serial" : llvm::join(parts, " x ");
 }
-} // namespace
 
 llvm::ArrayRef<llvm::StringRef> para::getRecipeNames() {
   static const auto names = llvm::map_to_vector(kRecipes, [](const Recipe &recipe) { return recipe.name; });

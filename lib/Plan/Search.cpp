@@ -98,11 +98,9 @@ public:
     std::vector<LayerSeconds> seconds;
     for (const SegmentWork &work : variant.works)
       seconds.push_back(getSeconds(work, plan));
-    auto schedule = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches);
-    if (!schedule) {
-      fault = llvm::toString(schedule.takeError());
+    const Schedule *schedule = getSchedule(plan, fault);
+    if (!schedule)
       return price;
-    }
     int64_t chunks = schedule->chunks;
     if (int64_t(layers.size()) < plan.pipeline * chunks) {
       fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
@@ -130,7 +128,7 @@ public:
                                                              2, plan.tensor * plan.data);
     for (size_t v = 0; v < costs.costs.size(); ++v)
       costs.costs[v].activationBytes = int64_t(kept[v]);
-    finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
+    finish(price, plan, *schedule, schedules.find(nameOfSchedule(plan))->second.inFlight, costs, memory, kept, simulates, fault);
     price.flops = getModelFlops(variant, plan);
     price.peakFlops = 0;
     for (const DeviceClass &c : options.machine.classes)
@@ -139,6 +137,21 @@ public:
   }
 
   size_t numLayers() const { return layers.size(); }
+
+  static std::string nameOfSchedule(const Plan &plan) { return llvm::formatv("{0} {1} {2}", plan.schedule, plan.pipeline, plan.microbatches).str(); }
+  const Schedule *getSchedule(const Plan &plan, std::string &fault) {
+    auto [it, isNew] = schedules.try_emplace(nameOfSchedule(plan));
+    if (isNew) {
+      auto made = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches);
+      if (made)
+        it->second = {std::move(*made), "", {}};
+      else
+        it->second.fault = llvm::toString(made.takeError());
+      it->second.inFlight = getMicrobatchesInFlightByChunk(it->second.schedule);
+    }
+    fault = it->second.fault;
+    return fault.empty() ? &it->second.schedule : nullptr;
+  }
 
 private:
   double run(const KernelWork &work) {
@@ -273,7 +286,7 @@ private:
     cost.update += update.bytes > 0 ? run(update) : 0;
   }
 
-  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
+  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, ArrayRef<int64_t> inFlight, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
     std::vector<double> busy(plan.pipeline, 0), once(plan.pipeline, 0);
     double way = 0;
     for (size_t v = 0; v < costs.costs.size(); ++v) {
@@ -289,7 +302,6 @@ private:
     for (const StageCost &cost : costs.costs)
       gradient = std::max(gradient, hidden(cost.gradientTraffic, cost.backwardInput + cost.backwardWeight));
     price.seconds = price.lowerBound + (way - busy[worst] / double(costs.chunks)) + once[worst] + gradient;
-    std::vector<int64_t> inFlight = getMicrobatchesInFlightByChunk(schedule); // by virtual stage
     if (simulates) {
       auto result = simulate(schedule, costs);
       if (!result) {
@@ -332,6 +344,12 @@ private:
   const Device &device;
   std::vector<size_t> layers; ///< the model's layers, each by its segment
   std::map<std::pair<int64_t, int64_t>, Variant> variants;
+  struct KnownSchedule {
+    Schedule schedule;
+    std::string fault;
+    std::vector<int64_t> inFlight; ///< by virtual stage
+  };
+  std::map<std::string, KnownSchedule> schedules; ///< by name, stages and microbatches
 };
 
 /// Numbers to divide `whole` by that keep meshes few: all divisors up to 16, powers of two and their triples beyond.
@@ -390,10 +408,10 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
         for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
           if (request.zero >= 0 && data > 1 && zero != request.zero)
             continue;
-          for (const char *recompute : {"none", "full"}) {
+          for (const char *recompute : {"none", "selective", "full"}) {
             if (!request.train && recompute != std::string("none"))
               continue;
-            if (!request.recompute.empty() && request.recompute != recompute)
+            if (!request.recompute.empty() && request.recompute != "auto" && request.recompute != recompute)
               continue;
             Plan plan;
             plan.data = data;
@@ -404,7 +422,7 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
             plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
             plan.recompute = recompute;
             plan.bucketBytes = request.bucketBytes;
-            plan.recipe = nameOf(plan);
+            plan.recipe = nameOf(plan) + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");
             RacedPlan raced{plan, {}, ""};
             raced.price = race.estimate(plan, false, raced.fault);
             if (raced.fault.empty())

@@ -29,6 +29,9 @@ llvm::ArrayRef<llvm::StringRef> getRecipeNames();
 /// The plan of a recipe; an error says why the recipe does not suit the request.
 llvm::Expected<Plan> makeRecipe(llvm::StringRef name, const PlanRequest &request);
 
+/// "zero1 x tensor x 1f1b" for people.
+std::string nameOf(const Plan &plan);
+
 /// Plan of a mesh given by hand.
 llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
 
