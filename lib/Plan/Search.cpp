@@ -261,7 +261,8 @@ private:
       cost.backwardInput += seconds.forward;
       cost.backwardTraffic += seconds.forwardTraffic;
     }
-    kept += options.request.train ? recomputes ? work.boundaryBytes : work.keptBytes : 0;
+    bool dropsScores = plan.recompute == "selective" && options.request.train;
+    kept += !options.request.train ? 0 : recomputes ? work.boundaryBytes : dropsScores ? work.keptBytes - work.scoreBytes : work.keptBytes;
     double elements = work.parameterElements, states = work.states.whole + work.states.cut;
     memory.parameters += elements * double(storage.compute) / (plan.zero >= 3 ? data : 1);
     memory.inputs += work.inputBytes * double(plan.microbatches);
@@ -409,6 +410,8 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
           if (request.zero >= 0 && data > 1 && zero != request.zero)
             continue;
           for (const char *recompute : {"none", "selective", "full"}) {
+            if (recompute == std::string("selective") && options.storage.fusesAttention && request.recompute != recompute)
+              continue; // there are no scores to save
             if (!request.train && recompute != std::string("none"))
               continue;
             if (!request.recompute.empty() && request.recompute != "auto" && request.recompute != recompute)

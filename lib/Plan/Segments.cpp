@@ -40,8 +40,7 @@ public:
     for (Operation &op : spmd.getBody().front().without_terminator())
       describe(&op);
     findWeightGradients();
-    if (policy.fusesAttention)
-      findAttention();
+    findAttention();
     addArguments();
     for (Operation &op : spmd.getBody().front().without_terminator())
       addCall(nodes[&op]);
@@ -107,16 +106,17 @@ private:
   /// Scores are what a batched product makes larger than its operands and another such product contracts again. All that has their
   /// elements, in a segment, stays in the kernel.
   void findAttention() {
-    std::map<std::pair<int64_t, int64_t>, bool> isScore; // segment, elements: whether a softmax' reduction was seen
     for (auto &[op, node] : nodes) {
       if (!isProduct(node) || node.call->lhsBatch.empty())
         continue;
       int64_t made = typeOf(op->getResult(0)).getNumElements();
       if (made > std::max(typeOf(op->getOperand(0)).getNumElements(), typeOf(op->getOperand(1)).getNumElements()) && getPhase(op) == Phase::Forward)
-        isScore[{stageOf(op), made}] = true;
+        scores.insert({stageOf(op), made});
     }
+    if (!policy.fusesAttention)
+      return;
     for (auto &[op, node] : nodes) {
-      auto has = [&, op = op](Value value) { return isScore.count({stageOf(op), typeOf(value).getNumElements()}) != 0; };
+      auto has = [&, op = op](Value value) { return scores.count({stageOf(op), typeOf(value).getNumElements()}) != 0; };
       bool touches = llvm::any_of(op->getResults(), has) || llvm::any_of(op->getOperands(), has);
       nodes[op].isInAttention = touches && !(node.call && !isProduct(node)) && getPhase(op) != Phase::Update;
     }
@@ -382,8 +382,12 @@ private:
       else
         kept.insert(value);
     }
-    for (Value value : kept)
-      workOf(value.getDefiningOp()).keptBytes += bytesOf(value);
+    for (Value value : kept) {
+      Operation *op = value.getDefiningOp();
+      workOf(op).keptBytes += bytesOf(value);
+      if (scores.count({stageOf(op), typeOf(value).getNumElements()}))
+        workOf(op).scoreBytes += bytesOf(value);
+    }
     for (auto &[op, node] : nodes) // the rows' sums of exponentials
       if (node.isInAttention && isProduct(node) && getPhase(op) == Phase::Forward && isScoreLike(op->getResult(0)))
         workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());
@@ -416,6 +420,7 @@ private:
   std::vector<SegmentWork> works;
   llvm::MapVector<Operation *, Node> nodes;
   llvm::DenseSet<Operation *> weightGradients;
+  std::set<std::pair<int64_t, int64_t>> scores; ///< segment and elements of what is as large as attention scores
 };
 } // namespace
 

@@ -50,8 +50,12 @@ std::string describe(const Schedule &schedule, const Action &action, size_t stag
 /// That a stage's list is whole and in order, whatever other stages do.
 llvm::Error verifyStage(const Schedule &schedule, size_t stage, int64_t microbatches) {
   auto describe = [&](const Action &action) { return ::describe(schedule, action, stage); };
-  std::set<std::tuple<Phase, BackwardPart, int64_t, int64_t>> seen;
-  auto has = [&](Phase phase, BackwardPart part, const Action &of) { return seen.count({phase, part, of.chunk, of.microbatch}) > 0; };
+  constexpr int64_t phases = int64_t(Phase::Update) + 1, parts = int64_t(BackwardPart::Weight) + 1;
+  std::vector<bool> seen(schedule.chunks * microbatches * phases * parts, false);
+  auto indexOf = [&](Phase phase, BackwardPart part, const Action &of) {
+    return ((of.chunk * microbatches + of.microbatch) * phases + int64_t(phase)) * parts + int64_t(part);
+  };
+  auto has = [&](Phase phase, BackwardPart part, const Action &of) { return bool(seen[indexOf(phase, part, of)]); };
   std::set<std::pair<Phase, int64_t>> works; // phases and chunks
   for (const Action &action : schedule.stages[stage]) {
     bool once = action.phase == Phase::Setup || action.phase == Phase::Update;
@@ -71,7 +75,7 @@ llvm::Error verifyStage(const Schedule &schedule, size_t stage, int64_t microbat
       return fail(describe(action) + " comes before its forward");
     if (action.part == BackwardPart::Weight && !has(Phase::Backward, BackwardPart::Input, action))
       return fail(describe(action) + " comes before its gradients of activations");
-    seen.insert({action.phase, action.part, action.chunk, action.microbatch});
+    seen[indexOf(action.phase, action.part, action)] = true;
     works.insert({action.phase, action.chunk});
   }
   for (Phase phase : {Phase::Forward, Phase::Backward})
@@ -85,6 +89,18 @@ llvm::Error verifyStage(const Schedule &schedule, size_t stage, int64_t microbat
         if (split && !has(phase, action.part, action))
           return fail(describe(action) + " is missing");
       }
+  return llvm::Error::success();
+}
+
+/// That no stage waits for ever.
+llvm::Error verifyProgress(const Schedule &schedule, llvm::ArrayRef<Transfer> transfers) {
+  Execution execution(schedule);
+  execution.run(transfers);
+  for (auto [stage, actions] : llvm::enumerate(schedule.stages))
+    if (execution.next[stage] < actions.size()) {
+      const Action &action = actions[execution.next[stage]];
+      return fail(describe(schedule, action, stage) + " waits for ever for " + (execution.hasReceived(stage, action, transfers) ? "a buffer to send from" : "what it receives"));
+    }
   return llvm::Error::success();
 }
 
@@ -121,13 +137,9 @@ llvm::Error para::verifySchedule(const Schedule &schedule, int64_t microbatches,
   for (size_t stage = 0; stage < schedule.stages.size(); ++stage)
     if (llvm::Error error = verifyStage(schedule, stage, microbatches))
       return error;
-  Execution execution(schedule);
-  execution.run(transfers);
-  for (auto [stage, actions] : llvm::enumerate(schedule.stages))
-    if (execution.next[stage] < actions.size()) {
-      const Action &action = actions[execution.next[stage]];
-      return fail(describe(schedule, action, stage) + " waits for ever for " + (execution.hasReceived(stage, action, transfers) ? "a buffer to send from" : "what it receives"));
-    }
+  if (!transfers.empty())
+    if (llvm::Error error = verifyProgress(schedule, transfers))
+      return error;
   if (!mostInFlight.empty())
     for (auto [v, inFlight, most] : llvm::enumerate(getMicrobatchesInFlightByChunk(schedule), mostInFlight))
       if (inFlight > most)

@@ -59,6 +59,7 @@ struct SegmentWork {
   Footprint parameters, gradients, states; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
   double keptBytes = 0;                    ///< from forward to backward, a microbatch
+  double scoreBytes = 0;                   ///< of these, of attention scores that no kernel keeps to itself
   double temporaryBytes = 0;               ///< besides, at most at once
   double boundaryBytes = 0;                ///< passed on to later segments, a microbatch
   double inputBytes = 0;                   ///< of the model's inputs, a microbatch

@@ -69,7 +69,7 @@ std::vector<Transfer> getChainTransfers(const Schedule &schedule);
 
 /// Checks that every virtual stage runs every microbatch once a phase, backward after forward, gradients of weights after those of
 /// activations, and that no stage waits for ever: an action that receives runs after the action of the same phase and microbatch that
-/// sends. `mostInFlight`, if given, bounds getMicrobatchesInFlight of each virtual stage. The error names stages and actions.
+/// sends. `mostInFlight`, if given, bounds getMicrobatchesInFlightByChunk, by virtual stage. The error names stages and actions.
 llvm::Error verifySchedule(const Schedule &schedule, int64_t microbatches, llvm::ArrayRef<Transfer> transfers, llvm::ArrayRef<int64_t> mostInFlight = {});
 
 /// Raises depths, each by as little as it takes, until no stage waits for ever for a buffer. Example: under 1F1B the first of seven

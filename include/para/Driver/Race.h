@@ -1,0 +1,20 @@
+//===- Race.h - Planning a model without compiling it -------------*- C++ -*-===//
+#ifndef PARA_DRIVER_RACE_H
+#define PARA_DRIVER_RACE_H
+
+#include "para/Autodiff/Passes.h"
+#include "para/Driver/Options.h"
+#include "para/Plan/Search.h"
+
+namespace para {
+
+/// Whether the flags ask for a machine that is not this host: its plans are raced over the folded model.
+bool isRaced(const DriverOptions &options);
+
+/// Folds a copy of the imported model, derives its step and races plans, or prices the one that flags or a plan file fix. Writes what
+/// --simulate and --explain show. Fails where no plan fits.
+llvm::Expected<Plan> racePlans(mlir::ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os);
+
+} // namespace para
+
+#endif
