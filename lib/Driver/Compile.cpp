@@ -1,4 +1,5 @@
 #include "para/Driver/Compile.h"
+#include "para/Driver/Race.h"
 #include "para/Autodiff/Passes.h"
 #include "para/Collectives/Passes.h"
 #include "para/Emit/Emit.h"
@@ -72,7 +73,8 @@ public:
     ImportOptions import;
     for (auto &[name, size] : options.dims)
       import.dims[name] = size;
-    import.precision = llvm::StringSwitch<Precision>(options.precision).Case("f32", Precision::F32).Case("f64", Precision::F64)
+    bool isCostOnly = options.precision == "bf16" || options.precision == "f16"; // the race knows what is stored in which type
+    import.precision = llvm::StringSwitch<Precision>(isCostOnly ? "" : options.precision).Case("f32", Precision::F32).Case("f64", Precision::F64)
                            .Case("bf16", Precision::BF16).Case("f16", Precision::F16).Default(Precision::Model);
     import.train = options.train;
     for (const std::string &text : options.trainable) {
@@ -101,6 +103,18 @@ public:
       autodiff.trainable.push_back(pattern);
     for (const std::string &pattern : options.freeze)
       autodiff.freeze.push_back(pattern);
+    std::optional<Plan> raced;
+    if (isRaced(options) && !isStageBeforePlan(options.emit)) {
+      begin("plan");
+      auto chosen = racePlans(*module, autodiff, options, llvm::outs());
+      if (!chosen)
+        return complain(chosen.takeError(), kRefused);
+      raced = std::move(*chosen);
+      if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(raced->toJson())).str()))
+        return kInputAtFault;
+      if (options.simulate)
+        return kDone;
+    }
     auto buildAutodiff = [&](OpPassManager &pm) {
       buildAutodiffPipeline(pm, autodiff);
       pm.addPass(createDeriveIndexRangesPass()); // of the labels too, which the loss may have added
@@ -113,7 +127,7 @@ public:
     begin("plan");
     if (!options.explainFiles.empty())
       return compare();
-    auto chosen = choosePlan(*module, options);
+    auto chosen = raced ? llvm::Expected<Plan>(std::move(*raced)) : choosePlan(*module, options);
     if (!chosen)
       return complain(chosen.takeError(), planFault);
     plan = std::move(*chosen);
@@ -176,6 +190,8 @@ private:
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '" + path + "': " + llvm::toString(plan.takeError()));
     return plan;
   }
+
+  static bool isStageBeforePlan(StringRef emit) { return emit == "import" || emit == "autodiff"; }
 
   int64_t getBatch() {
     auto batch = module->lookupSymbol<func::FuncOp>("main")->getAttrOfType<IntegerAttr>("para.batch");

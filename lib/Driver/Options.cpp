@@ -109,7 +109,7 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }},
-      {"--precision", "P", "f32, f64 (for checking); default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64"})},
+      {"--precision", "P", "f32, f64 (for checking), and to be simulated only: bf16, f16 (with masters of f32); default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64", "bf16", "f16"})},
       {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
       {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value, checked(&D::loss, checkLoss)},
       {"--trainable", "PATTERNS", "globs of parameters to train, separated by '|'; @FILE for its lines", Takes::Value, patterns(&D::trainable)},
@@ -200,6 +200,8 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--emit=ptx: PTX is made for --target=cuda only");
   if (options.json && !options.simulate && !options.explain)
     return fail("--json is for the numbers of --simulate and --explain");
+  if ((options.precision == "bf16" || options.precision == "f16") && !(options.simulate && !options.machine.empty()))
+    return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
   if (!options.schedule.empty() && !options.simulate && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
   if (!options.train && (options.recompute == "selective" || options.recompute == "full"))

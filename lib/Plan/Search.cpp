@@ -11,6 +11,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -49,6 +50,10 @@ public:
     for (auto [index, segment] : llvm::enumerate(segments))
       for (int64_t copy = 0; copy < segment.repeat; ++copy)
         layers.push_back(index);
+    // Deriving the step may have simplified nodes away.
+    for (Operation &op : module.lookupSymbol<func::FuncOp>("main").getBody().front().without_terminator())
+      if (getPhase(&op) == Phase::Forward && op.getNumOperands() > 0)
+        present.insert(getNodeName(op.getLoc()).str());
   }
 
   /// Partitions the folded program once for each way to cut a layer.
@@ -68,7 +73,8 @@ public:
     plan.microbatches = std::max<int64_t>(1, batch / (plan.data * rows));
     for (auto [index, segment] : llvm::enumerate(segments))
       for (const std::string &node : segment.nodes)
-        plan.stages[node] = int64_t(index);
+        if (present.count(node))
+          plan.stages[node] = int64_t(index);
     OwningOpRef<ModuleOp> copy = module.clone();
     ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && variant.fault.empty())
@@ -340,6 +346,7 @@ private:
   }
 
   ModuleOp module;
+  std::set<std::string> present; ///< nodes of the folded program
   ArrayRef<Segment> segments;
   const SearchOptions &options;
   const Device &device;
