@@ -151,6 +151,8 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--simulate", "", "price the plan and stop", Takes::Nothing, on(&D::simulate)},
+      {"--fuse", "LIST", "what the simulated program has in one kernel: stream (elementwise ops and rows), attention, or none, as in eager frameworks (default stream,attention)", Takes::Value,
+       choice(&D::fuse, {"stream,attention", "stream", "attention", "none"})},
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json)},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut)},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients)},

@@ -26,7 +26,8 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
   Type type = parameterType(main);
   bool isBf16 = options.precision == "bf16" || (options.precision.empty() && type.isBF16());
   bool isF16 = options.precision == "f16" || (options.precision.empty() && type.isF16());
-  search.storage.fusesAttention = true;
+  search.storage.fusesAttention = llvm::StringRef(options.fuse).contains("attention");
+  search.storage.fusesStreams = llvm::StringRef(options.fuse).contains("stream");
   if (isBf16 || isF16) {
     search.type = isBf16 ? CostType::BF16 : CostType::F16;
     search.storage.compute = 2;

@@ -18,7 +18,7 @@ struct FoldLayersPass : para::impl::FoldLayersPassBase<FoldLayersPass> {
     SmallVector<int64_t> repeats;
     for (const para::Segment &segment : para::foldLayers(*main))
       repeats.push_back(segment.repeat);
-    (*main)->setAttr("para.repeats", DenseI64ArrayAttr::get(&getContext(), repeats));
+    (*main)->setAttr("para.parts", DenseI64ArrayAttr::get(&getContext(), repeats));
   }
 };
 } // namespace

@@ -373,6 +373,18 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
+/// Rows of a microbatch that are tried, of so many a rank: powers of two, more of them than 16 gain nothing and keep more.
+std::vector<int64_t> getRows(const PlanRequest &request, int64_t rank) {
+  if (request.microbatches)
+    return rank % request.microbatches ? std::vector<int64_t>() : std::vector<int64_t>{rank / request.microbatches};
+  if (!request.separable || !request.train)
+    return {rank};
+  std::vector<int64_t> rows;
+  for (int64_t r = 1; r <= 16 && rank % r == 0; r *= 2)
+    rows.push_back(r);
+  return rows;
+}
+
 std::string checkFit(const PlanPrice &price, const Machine &machine) {
   double peak = price.getPeakBytes(), room = machine.getMemoryBytes();
   if (peak <= room)
@@ -405,14 +417,8 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
       int64_t data = ranks / tensor / pipeline;
       if (!isGiven("pipeline", pipeline) || !isGiven("data", data) || data > request.batch || request.batch % data)
         continue;
-      for (int64_t rows = 1; rows <= request.batch / data; rows *= 2) {
-        if ((request.batch / data) % rows)
-          break;
+      for (int64_t rows : getRows(request, request.batch / data)) {
         int64_t microbatches = request.batch / data / rows;
-        if (request.microbatches ? microbatches != request.microbatches : !request.separable && microbatches > 1)
-          continue;
-        if (rows > 16 && !request.microbatches && request.separable) // larger ones gain nothing and keep more
-          break;
         for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
           if (request.zero >= 0 && data > 1 && zero != request.zero)
             continue;

@@ -144,7 +144,8 @@ private:
       return !node.isInAttention || llvm::any_of(value.getUsers(), [&](Operation *user) { return nodes.count(user) && !nodes.find(user)->second.isInAttention; });
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       auto it = nodes.find(user);
-      return it == nodes.end() || it->second.call || it->second.level != node.level || getPhase(user) != getPhase(op) || stageOf(user) != stageOf(op);
+      return it == nodes.end() || it->second.call || it->second.level != node.level || getPhase(user) != getPhase(op) || stageOf(user) != stageOf(op) ||
+             (!policy.fusesStreams && getNodeName(user->getLoc()) != getNodeName(op->getLoc()));
     });
   }
 
@@ -393,7 +394,7 @@ private:
         workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());
     for (auto &[op, node] : nodes)
       for (Value result : op->getResults())
-        if (isInMemory(result) && !isScoreLike(result))
+        if (!node.isMove && isInMemory(result) && !isScoreLike(result))
           workOf(op).temporaryBytes = std::max(workOf(op).temporaryBytes, 2 * bytesOf(result));
   }
 

@@ -8,7 +8,7 @@
 // CHECK-SAME: "w2"
 // CHECK-NOT: "w3"
 // CHECK-SAME: "w4"
-// CHECK-SAME: para.repeats = array<i64: 1, 1, 2, 1>
+// CHECK-SAME: para.parts = array<i64: 1, 1, 2, 1>
 // CHECK-COUNT-4: para.dot
 // CHECK-NOT: para.dot
 module {

@@ -15,6 +15,7 @@ namespace para {
 /// The flags of the driver; one field a row of the table in Options.cpp, which also makes `--help`.
 struct DriverOptions {
   std::string input, output, emit = "exe", target = "host", precision, loss, optimizer = "adamw", lrSchedule = "constant", plan = "auto";
+  std::string fuse = "stream,attention"; ///< kernels of the program that is simulated
   std::string machine, schedule, recompute, planOut, progress = "auto";
   std::vector<std::string> arch = {"sm_80", "sm_90", "sm_100"};
   llvm::StringMap<int64_t> dims;

@@ -30,7 +30,7 @@ def SearchShardingsPass : Pass<"para-search-shardings", "::mlir::ModuleOp"> {
 
 def FoldLayersPass : Pass<"para-fold-layers", "::mlir::ModuleOp"> {
   let summary = "Leave three of a row of equal blocks in @main: the first, one for all in the middle, and the last";
-  let description = [{ For searches only: what is left is not the model. `para.repeats` of @main says how many parts of it each segment stands for. }];
+  let description = [{ For searches only: what is left is not the model. `para.parts` of @main says how many parts of it each segment stands for. }];
 }
 
 #endif

@@ -22,6 +22,7 @@ struct StoragePolicy {
   int64_t gradient = 4;  ///< as it is accumulated
   int64_t state = 4;     ///< of the optimizer, each
   bool fusesAttention = false;
+  bool fusesStreams = true; ///< or else each node of the model is a kernel
 };
 
 struct KernelWork {
