@@ -135,6 +135,7 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b", Takes::Value, choice(&D::schedule, {"gpipe", "1f1b"})},
+      {"--sequence-parallel", "", "with tensor ranks: what lies between their products is cut along the sequence", Takes::Nothing, on(&D::sequenceParallel)},
       {"--recompute", "R", "what is computed again for the backward pass and not kept: none (default), selective, full, or auto: the fastest that fits into memory",
        Takes::Value, choice(&D::recompute, {"none", "selective", "full", "auto"})},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
@@ -171,7 +172,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--shard", "--report", "--verify", "--sequence-parallel", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--shard", "--report", "--verify", "--calibrate"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {

@@ -35,9 +35,12 @@ public:
     if (failed(assignStages(main, plan.pipeline, plan.stages)))
       return failure();
     std::map<unsigned, Sharding> cuts = findTensorCuts(main, mesh);
+    if (plan.sequenceParallel && cuts.empty())
+      return main.emitError() << "has no product that is cut over `tensor`, between which a sequence could be: give --mesh tensor=N, or leave --sequence-parallel out";
     for (BlockArgument argument : main.getArguments())
       setArgument(argument, cuts);
     findGradients();
+    views.sequenceParallel = plan.sequenceParallel;
     return markRecomputed(main, plan, propagate(main, mesh, views));
   }
 
