@@ -13,9 +13,22 @@ bool SequenceCuts::isProduct(const Structure &structure) {
          llvm::any_of(structure.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; });
 }
 
+/// A sum of values, which passes what is unfinished in all of them.
+static bool isSum(const Structure &structure) {
+  return structure.operands.size() > 1 && llvm::all_of(structure.linearity, [](Linearity linearity) { return linearity == Linearity::Joint; });
+}
+
+/// Whether one sum of the backward pass takes all of it: the cotangents that meet there are finished together.
+static bool feedsSum(Operation *op) {
+  if (getPhase(op) != Phase::Backward || !op->hasOneUse())
+    return false;
+  auto user = dyn_cast<StructureOpInterface>(*op->user_begin());
+  return user && getPhase(user) == Phase::Backward && isSum(user.getStructure());
+}
+
 /// Rows of a parameter picked by integers.
 bool SequenceCuts::isLookup(Operation *op, const Structure &structure) {
-  if (op->getNumOperands() != 2 || structure.linearity[0] != Linearity::Alone || !typeOf(op->getOperand(1)).getElementType().isInteger())
+  if (op->getNumOperands() != 2 || structure.linearity[0] == Linearity::None || structure.linearity[1] != Linearity::None || !typeOf(op->getOperand(1)).getElementType().isInteger())
     return false;
   auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
   return argument && getArgKind(main, argument.getArgNumber()) == "parameter";
@@ -60,7 +73,7 @@ std::optional<int64_t> SequenceCuts::findDim(Value value, const Sharding &shardi
   if (getPhase(value.getDefiningOp()) != Phase::Forward)
     return std::nullopt;
   std::optional<int64_t> best;
-  std::tuple<int64_t, bool, int64_t> least;
+  std::tuple<int64_t, bool, bool, int64_t> least; // batch dimensions come first: of several the last is the sequence
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     if (shape[dim] < 2)
       continue;
@@ -68,7 +81,7 @@ std::optional<int64_t> SequenceCuts::findDim(Value value, const Sharding &shardi
     auto obstacles = follow(value, dim, seen);
     if (!obstacles)
       continue;
-    std::tuple<int64_t, bool, int64_t> cost = {*obstacles, !sharding.dims[dim].axes.empty(), -shape[dim]};
+    std::tuple<int64_t, bool, bool, int64_t> cost = {*obstacles, !sharding.dims[dim].axes.empty(), shape[dim] < mesh.getSize(tensor), -dim};
     if (!best || cost < least) {
       best = dim;
       least = cost;
@@ -84,7 +97,8 @@ std::optional<Sharding> SequenceCuts::getTarget(Operation *op, const Structure &
     return std::nullopt;
   bool lookup = isLookup(op, structure);
   bool unfinished = sharding.isPartial(tensor) && sharding.reduction == ReductionKind::Sum;
-  if (!lookup && !(unfinished && isProduct(structure)))
+  bool makes = isProduct(structure) || (getPhase(op) == Phase::Backward && isSum(structure));
+  if (!lookup && (!unfinished || !makes || feedsSum(op)))
     return std::nullopt;
   if (llvm::any_of(sharding.partial, [&](Axis axis) { return axis != tensor; }))
     return std::nullopt;

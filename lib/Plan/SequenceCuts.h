@@ -4,7 +4,7 @@
 // and what follows (residual sums, norms) works on its rows until the next product takes the whole again. Which dimension has
 // the rows is found from the factors of what follows: one along which nothing is reduced before the next product.
 //
-// Example: of y[batch, seq, hidden], cut over nothing, `seq` is taken where it is the largest: a norm reduces `hidden`.
+// Example: of y[batch, seq, hidden] it is `seq`: a norm reduces `hidden`, and `batch` is there for the axis `data`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LIB_PLAN_SEQUENCECUTS_H
