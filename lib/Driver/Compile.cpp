@@ -238,6 +238,7 @@ private:
     request.zero = options.zero;
     request.schedule = options.schedule;
     request.recompute = options.recompute;
+    request.sequenceParallel = options.sequenceParallel;
     request.mesh = options.mesh;
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
@@ -288,6 +289,10 @@ private:
         return std::move(error);
     if (!plan)
       return plan;
+    if (options.sequenceParallel && plan->tensor == 1)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--sequence-parallel: the plan has no tensor-parallel ranks (--plan=tensor, or --mesh tensor=N with N > 1)");
+    if (options.sequenceParallel && !plan->sequenceParallel)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--sequence-parallel contradicts --plan=%s, which has none: leave one of them out", options.plan.c_str());
     std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
     if (plans.size() == 1 && !options.explain && !options.simulate)
       return plan;

@@ -136,6 +136,7 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
+      {"--sequence-parallel", "", "with tensor ranks: what lies between their products is cut along the sequence", Takes::Nothing, on(&D::sequenceParallel)},
       {"--recompute", "R", "what is computed again for the backward pass and not kept: none (default), selective, full, or auto: the fastest that fits into memory",
        Takes::Value, choice(&D::recompute, {"none", "selective", "full", "auto"})},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
@@ -174,7 +175,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--shard", "--report", "--verify", "--sequence-parallel", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--shard", "--report", "--verify", "--calibrate"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {

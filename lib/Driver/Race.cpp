@@ -85,6 +85,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.zero = options.zero;
   request.schedule = options.schedule;
   request.recompute = options.recompute;
+  request.sequenceParallel = options.sequenceParallel;
   request.mesh = options.mesh;
   if (options.microbatches > request.batch)
     return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");

@@ -35,13 +35,35 @@ public:
     if (failed(assignStages(main, plan.pipeline, plan.stages)))
       return failure();
     std::map<unsigned, Sharding> cuts = findTensorCuts(main, mesh);
+    if (plan.sequenceParallel && cuts.empty())
+      return main.emitError() << "has no product that is cut over `tensor`, between which a sequence could be: give --mesh tensor=N, or leave --sequence-parallel out";
     for (BlockArgument argument : main.getArguments())
       setArgument(argument, cuts);
     findGradients();
-    return markRecomputed(main, plan, propagate(main, mesh, views));
+    views.sequenceParallel = plan.sequenceParallel;
+    llvm::DenseMap<Value, Sharding> shardings = propagate(main, mesh, views);
+    if (plan.sequenceParallel && failed(checkSequence(shardings)))
+      return failure();
+    return markRecomputed(main, plan, shardings);
   }
 
 private:
+  /// Some sum over `tensor` of the forward pass ends in cut rows, else the plan says what is not so.
+  LogicalResult checkSequence(const llvm::DenseMap<Value, Sharding> &shardings) {
+    Operation *whole = nullptr;
+    for (Operation &op : main.getBody().front().without_terminator()) {
+      if (getPhase(&op) != Phase::Forward || op.getNumResults() != 1)
+        continue;
+      if (op.hasAttr("para.target"))
+        return success();
+      auto it = shardings.find(op.getResult(0));
+      if (!whole && it != shardings.end() && it->second.isPartial("tensor"))
+        whole = &op;
+    }
+    InFlightDiagnostic error = whole ? whole->emitError() : main.emitError();
+    return error << "has no dimension that may stay cut over `tensor` up to the next product: leave --sequence-parallel out";
+  }
+
   void setArgument(BlockArgument argument, const std::map<unsigned, Sharding> &cuts) {
     unsigned index = argument.getArgNumber();
     StringRef kind = getArgKind(main, index);

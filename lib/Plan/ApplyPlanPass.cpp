@@ -24,6 +24,7 @@ struct ApplyPlanPass : para::impl::ApplyPlanPassBase<ApplyPlanPass> {
     plan.microbatches = microbatches;
     plan.zero = zero;
     plan.recompute = recompute;
+    plan.sequenceParallel = sequenceParallel;
     if (!llvm::is_contained(para::getRecomputeNames(), plan.recompute)) {
       getOperation().emitError() << "recompute is '" << plan.recompute << "', which is none of " << llvm::join(para::getRecomputeNames(), ", ");
       return signalPassFailure();

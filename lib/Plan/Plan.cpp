@@ -21,6 +21,7 @@ llvm::json::Object Plan::toJson() const {
                             {"microbatches", microbatches},
                             {"schedule", schedule},
                             {"recompute", recompute},
+                            {"sequence_parallel", sequenceParallel},
                             {"bucket_bytes", bucketBytes}};
   if (!stages.empty()) {
     llvm::json::Object list;
@@ -69,6 +70,14 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
     if (!llvm::is_contained(getRecomputeNames(), plan.recompute))
       return fail("'recompute' of the plan must be one of " + llvm::join(getRecomputeNames(), ", "));
   }
+  if (const llvm::json::Value *value = object->get("sequence_parallel")) {
+    auto flag = value->getAsBoolean();
+    if (!flag)
+      return fail("'sequence_parallel' of the plan must be true or false");
+    plan.sequenceParallel = *flag;
+  }
+  if (plan.sequenceParallel && plan.tensor == 1)
+    return fail("'sequence_parallel' of the plan needs a mesh with tensor > 1");
   if (const llvm::json::Value *bytes = object->get("bucket_bytes")) {
     auto number = bytes->getAsInteger();
     if (!number || *number < 0)

@@ -1,3 +1,5 @@
+#include "SequenceCuts.h"
+
 #include "para/IR/Program.h"
 #include "para/Partition/Projection.h"
 #include "para/Partition/Reshard.h"
@@ -18,16 +20,28 @@ public:
   Propagator(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) : main(main), mesh(mesh), views(views) {}
 
   llvm::DenseMap<Value, Sharding> run() {
+    if (views.sequenceParallel && mesh.getSize("tensor") > 1) {
+      rows.emplace(main, mesh);
+      pass(); // finds the dimensions; what comes before the first product is cut in the second round
+      for (Operation *op : targeted)
+        op->removeAttr("para.target");
+      rows->restart();
+    }
+    pass();
+    return std::move(shardings);
+  }
+
+private:
+  void pass() {
+    shardings.clear();
     for (BlockArgument argument : main.getArguments()) {
       auto it = views.arguments.find(argument.getArgNumber());
       shardings[argument] = it != views.arguments.end() ? it->second : Sharding::replicated(typeOf(argument).getRank());
     }
     for (Operation &op : main.getBody().front().without_terminator())
       visit(&op);
-    return std::move(shardings);
   }
 
-private:
   struct Proposal {
     int factor;
     FactorSplit split;
@@ -54,18 +68,31 @@ private:
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       operands.push_back(getView(op, operand));
       proposals.push_back(propose(structure, projection, index, operands.back(), operand));
+      if (rows && rows->isCut(operand) && SequenceCuts::isProduct(structure))
+        dropTensor(proposals.back());
     }
     OpSplit best = choose(op, structure, projection, operands, proposals);
     addPartials(op, structure, operands, best);
     best.annotate(op);
     for (auto [index, result] : llvm::enumerate(op->getResults()))
       shardings[result] = projection.getResult(best, index).getCanonical(typeOf(result), mesh);
+    if (rows && op->getNumResults() == 1 && !op->hasAttr("para.target"))
+      if (auto target = rows->getTarget(op, structure, shardings[op->getResult(0)])) {
+        op->setAttr("para.target", target->getAttr(op->getContext()));
+        targeted.push_back(op);
+      }
     if (auto target = op->getAttrOfType<ShardingAttr>("para.target")) {
       Sharding sharding = Sharding::get(target);
       if (shardings[op->getResult(0)].isPartial(kMicrobatch))
         sharding.addPartial(StringAttr::get(op->getContext(), kMicrobatch));
       shardings[op->getResult(0)] = sharding;
     }
+    if (rows && op->getNumResults() == 1)
+      rows->note(op, structure, shardings[op->getResult(0)]);
+  }
+
+  static void dropTensor(SmallVector<Proposal> &proposals) {
+    llvm::erase_if(proposals, [](const Proposal &proposal) { return llvm::any_of(proposal.split.axes, [](Axis axis) { return axis.getValue() == "tensor"; }); });
   }
 
   SmallVector<Proposal> propose(const Structure &structure, const Projection &projection, unsigned index, const Sharding &sharding, Value operand) {
@@ -141,14 +168,24 @@ private:
       return x > y;
     });
     SmallVector<OpSplit> candidates;
-    for (unsigned first : order) {
-      OpSplit split = none;
-      merge(structure, split, proposals[first]);
-      for (unsigned other : order)
-        merge(structure, split, proposals[other]);
-      if (llvm::none_of(candidates, [&](const OpSplit &seen) { return seen.factors == split.factors; }))
-        candidates.push_back(split);
-    }
+    auto add = [&](ArrayRef<SmallVector<Proposal>> proposals) {
+      for (unsigned first : order) {
+        OpSplit split = none;
+        merge(structure, split, proposals[first]);
+        for (unsigned other : order)
+          merge(structure, split, proposals[other]);
+        if (llvm::none_of(candidates, [&](const OpSplit &seen) { return seen.factors == split.factors; }))
+          candidates.push_back(split);
+      }
+    };
+    add(proposals);
+    // Rows may also be brought together: where a large sum over them would be sent otherwise.
+    SmallVector<SmallVector<Proposal>> whole(proposals);
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (rows && rows->isCut(operand))
+        dropTensor(whole[index]);
+    if (rows)
+      add(whole);
     if (candidates.empty())
       return none;
     if (candidates.size() == 1)
@@ -208,6 +245,8 @@ private:
   MeshAttr mesh;
   const PropagationViews &views;
   llvm::DenseMap<Value, Sharding> shardings;
+  std::optional<SequenceCuts> rows; ///< under sequence parallelism
+  SmallVector<Operation *> targeted;
 };
 } // namespace
 

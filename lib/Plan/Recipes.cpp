@@ -43,6 +43,10 @@ void setRecompute(Plan &plan, llvm::StringRef recompute) {
 
 /// What the request fixes of what every plan may have.
 void finish(Plan &plan, const PlanRequest &request) {
+  if (request.sequenceParallel && plan.tensor > 1) {
+    plan.sequenceParallel = true;
+    plan.recipe += " + sequence";
+  }
   if (request.train && !request.recompute.empty() && request.recompute != "auto")
     setRecompute(plan, request.recompute);
 }

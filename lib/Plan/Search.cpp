@@ -57,8 +57,8 @@ public:
   }
 
   /// Partitions the folded program once for each way to cut a layer.
-  const Variant &getVariant(int64_t tensor, int64_t rows) {
-    auto [it, isNew] = variants.try_emplace({tensor, rows});
+  const Variant &getVariant(int64_t tensor, int64_t rows, bool sequence) {
+    auto [it, isNew] = variants.try_emplace({tensor, rows, sequence});
     Variant &variant = it->second;
     if (!isNew)
       return variant;
@@ -66,6 +66,7 @@ public:
     variant.rows = rows;
     Plan plan;
     plan.tensor = tensor;
+    plan.sequenceParallel = sequence;
     plan.pipeline = int64_t(segments.size());
     int64_t batch = options.request.batch;
     // Two ranks of `data` show what is cut over it; several microbatches, what is added up.
@@ -96,7 +97,7 @@ public:
   PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault) {
     PlanPrice price;
     int64_t rows = std::max<int64_t>(1, options.request.batch / (plan.data * plan.microbatches));
-    const Variant &variant = getVariant(plan.tensor, rows);
+    const Variant &variant = getVariant(plan.tensor, rows, plan.sequenceParallel);
     if (!variant.fault.empty()) {
       fault = variant.fault;
       return price;
@@ -351,7 +352,7 @@ private:
   const SearchOptions &options;
   const Device &device;
   std::vector<size_t> layers; ///< the model's layers, each by its segment
-  std::map<std::pair<int64_t, int64_t>, Variant> variants;
+  std::map<std::tuple<int64_t, int64_t, bool>, Variant> variants;
   struct KnownSchedule {
     Schedule schedule;
     std::string fault;
@@ -422,7 +423,10 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
         for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
           if (request.zero >= 0 && data > 1 && zero != request.zero)
             continue;
-          for (const char *recompute : {"none", "selective", "full"}) {
+          for (const char *recompute : {"none", "selective", "full"})
+          for (bool sequence : {false, true}) {
+            if (sequence ? tensor == 1 : request.sequenceParallel && tensor > 1)
+              continue;
             if (recompute == std::string("selective") && options.storage.fusesAttention && request.recompute != recompute)
               continue; // there are no scores to save
             if (!request.train && recompute != std::string("none"))
@@ -437,8 +441,9 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
             plan.microbatches = microbatches;
             plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
             plan.recompute = recompute;
+            plan.sequenceParallel = sequence;
             plan.bucketBytes = request.bucketBytes;
-            plan.recipe = nameOf(plan) + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");
+            plan.recipe = nameOf(plan) + (sequence ? " + sequence" : "") + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");
             RacedPlan raced{plan, {}, ""};
             raced.price = race.estimate(plan, false, raced.fault);
             if (raced.fault.empty())

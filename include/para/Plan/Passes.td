@@ -10,7 +10,8 @@ def ApplyPlanPass : Pass<"para-apply-plan", "::mlir::ModuleOp"> {
                  Option<"stages", "pipeline", "int64_t", "1", "number of pipeline stages">,
                  Option<"microbatches", "microbatches", "int64_t", "1", "number of microbatches">,
                  Option<"zero", "zero", "int", "0", "ZeRO level">,
-                 Option<"recompute", "recompute", "std::string", "\"none\"", "what is computed again for the backward pass: none, selective, full">];
+                 Option<"recompute", "recompute", "std::string", "\"none\"", "what is computed again for the backward pass: none, selective, full">,
+                 Option<"sequenceParallel", "sequence-parallel", "bool", "false", "cut what lies between tensor-parallel products over tensor, too">];
 }
 
 def SearchShardingsPass : Pass<"para-search-shardings", "::mlir::ModuleOp"> {

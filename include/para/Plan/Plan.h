@@ -28,6 +28,7 @@ struct Plan {
   int64_t microbatches = 1;
   std::string schedule = "1f1b"; ///< order of microbatches: "gpipe", "1f1b"
   std::string recompute = "none"; ///< what is computed again for the backward pass: "none", "selective", "full"
+  bool sequenceParallel = false; ///< what lies between tensor-parallel products is cut over `tensor` along the sequence
   int64_t bucketBytes = 25 << 20; ///< gradients are reduced in buckets of at most so many bytes (DDP); 0: one by one
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
@@ -61,10 +62,11 @@ std::map<unsigned, Sharding> findTensorCuts(mlir::func::FuncOp main, MeshAttr me
 struct PropagationViews {
   std::map<unsigned, Sharding> arguments;             ///< in which sharding an argument is used (rather than kept)
   llvm::DenseMap<mlir::Value, Sharding> updateViews;  ///< in which sharding the update phase sees a gradient
+  bool sequenceParallel = false;                      ///< what lies between tensor-parallel products is cut over `tensor`, too
 };
 
 /// Chooses the split of every op in program order, from the shardings of its operands: of the proposals that the operands make, the
-/// one of least time (compute over its pieces, bytes of reshards). Writes `para.split`; returns the sharding of every value.
+/// one of least time (compute over its pieces, bytes of reshards). Writes `para.split` and, for sequence parallelism, `para.target`; returns the sharding of every value.
 llvm::DenseMap<mlir::Value, Sharding> propagate(mlir::func::FuncOp main, MeshAttr mesh, const PropagationViews &views);
 
 } // namespace para

@@ -21,6 +21,7 @@ struct PlanRequest {
   int zero = -1;
   std::string schedule;
   std::string recompute; ///< "auto": what is fastest of all that fits
+  bool sequenceParallel = false; ///< asked of plans with a tensor axis
   std::map<std::string, int64_t> mesh;
 };
 

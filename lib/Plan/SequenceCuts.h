@@ -1,0 +1,53 @@
+//===- SequenceCuts.h - What lies between tensor-parallel products -------===//
+//
+// Sequence parallelism (Korthikanti et al. 2022): a sum over `tensor` that a product leaves unfinished is finished into rows cut over `tensor`,
+// and what follows (residual sums, norms) works on its rows until the next product takes the whole again. Which dimension has
+// the rows is found from the factors of what follows: one along which nothing is reduced before the next product.
+//
+// Example: of y[batch, seq, hidden] it is `seq`: a norm reduces `hidden`, and `batch` is there for the axis `data`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LIB_PLAN_SEQUENCECUTS_H
+#define PARA_LIB_PLAN_SEQUENCECUTS_H
+
+#include "para/IR/Sharding.h"
+#include "para/Interfaces/Structure.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+namespace para {
+
+class SequenceCuts {
+public:
+  SequenceCuts(mlir::func::FuncOp main, MeshAttr mesh) : main(main), mesh(mesh), tensor(mlir::StringAttr::get(main.getContext(), "tensor")) {}
+
+  /// Whether the value's rows are cut over `tensor`.
+  bool isCut(mlir::Value value) const { return cut.contains(value); }
+  /// An op that takes rows whole: a sum of products of two values.
+  static bool isProduct(const Structure &structure);
+
+  /// The sharding into which the result of `op`, which comes out as `sharding`, is to be brought at once; none: it stays.
+  std::optional<Sharding> getTarget(mlir::Operation *op, const Structure &structure, const Sharding &sharding);
+  /// Notes in which sharding a result is used.
+  void note(mlir::Operation *op, const Structure &structure, const Sharding &sharding);
+  /// Forgets which values are cut, but not along which dimensions.
+  void restart() { cut.clear(); }
+
+private:
+  std::optional<int64_t> findDim(mlir::Value value, const Sharding &sharding);
+  /// Counts what stands in the way of a cut dimension up to the next products; none where it is reduced.
+  std::optional<int64_t> follow(mlir::Value value, int64_t dim, llvm::DenseSet<std::pair<mlir::Value, int64_t>> &seen);
+  bool isLookup(mlir::Operation *op, const Structure &structure);
+
+  mlir::func::FuncOp main;
+  MeshAttr mesh;
+  Axis tensor;
+  llvm::DenseSet<mlir::Value> cut;
+  std::map<std::vector<int64_t>, int64_t> dims; ///< by shape: values of one shape are cut alike, those of the backward pass as those of the forward pass
+};
+
+} // namespace para
+
+#endif
