@@ -34,4 +34,4 @@ llvm_config.with_environment("PATH", os.path.join(config.para_build_root, "bin")
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 config.environment["HOME"] = os.environ.get("HOME", "/tmp")  # where the measured machine is kept
 tools = [os.path.join(config.para_build_root, "bin"), config.llvm_tools_dir]
-llvm_config.add_tool_substitutions(["para-opt", "para-solve", "para-import-test", "split-file"], tools)
+llvm_config.add_tool_substitutions(["para-opt", "para-solve", "para-cost", "para-import-test", "split-file"], tools)

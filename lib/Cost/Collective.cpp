@@ -116,6 +116,12 @@ private:
     return members >= 2 && members <= 8 ? crossing.level->constants.*shares[members - 2] : 1;
   }
 
+  /// Steps in part hide behind bytes.
+  static double join(double steps, double bytes, double p) {
+    double most = std::max(steps, bytes);
+    return most <= 0 ? 0 : most * std::pow(std::pow(steps / most, p) + std::pow(bytes / most, p), 1 / p);
+  }
+
   static double getRamp(double ramp, double seconds) { return 2 * std::sqrt(ramp * seconds); }
 
   /// `rounds` times around: each member sends (n - 1) / n of the bytes in each. Rings go through all members, so that all devices of a
@@ -125,7 +131,7 @@ private:
     for (const Crossing &crossing : crossings)
       n *= crossing.blocks;
     for (Protocol protocol : {Low, Middle, Simple}) {
-      double start = 0, steps = 0, seconds = 0, ramp = 0;
+      double start = 0, steps = 0, seconds = 0, ramp = 0, overlap = 16;
       bool has = true;
       for (const Crossing &crossing : llvm::reverse(crossings)) {
         const Level &level = *crossing.level;
@@ -137,22 +143,24 @@ private:
         seconds = std::max(seconds, rounds * (n - 1) / n * bytes /
                                         (getRate(level) * getShare(crossing) * getFraction(level, protocol) * crossing.below));
         ramp = std::max(ramp, level.constants.simpleRamp);
+        overlap = std::min(overlap, level.constants.overlap);
       }
       if (has)
-        best = std::min(best, start + rounds * steps + seconds + (protocol == Simple ? getRamp(ramp, seconds) : 0));
+        best = std::min(best, start + join(rounds * steps, seconds, overlap) + (protocol == Simple ? getRamp(ramp, seconds) : 0));
     }
     return best;
   }
 
-  /// Bytes in either direction of a double binary tree of `blocks`, in buffers: of two trees, each of half of the buffer, one has the block
-  /// inside and one at a leaf.
-  static double getTreeLoad(double blocks) { return std::min(2.0, blocks / 2); }
+  /// Buffers in either direction at a block of a double binary tree: of two trees, each for half of the buffer, one has the block inside
+  /// (three links) and one at a leaf. Two blocks could do with one; what is published of two nodes shows none of that (192 GB/s of 8 x 200
+  /// Gb/s).
+  static constexpr double kTreeLoad = 2;
 
   /// Up and down: chains inside, a double binary tree outside.
   double tree(double bytes) const {
     double best = std::numeric_limits<double>::infinity();
     for (Protocol protocol : {Low, Middle, Simple}) {
-      double start = 0, steps = 0, seconds = 0, ramp = 0;
+      double start = 0, steps = 0, seconds = 0, ramp = 0, overlap = 16;
       bool has = true;
       for (const Crossing &crossing : crossings) {
         const Level &level = *crossing.level;
@@ -161,20 +169,21 @@ private:
         start = std::max(start, getStart(level, protocol));
         bool inside = crossing.below == 1 && crossings.size() > 1;
         steps += getStep(level, protocol) * c.treeStep * (inside ? crossing.blocks - 1 : std::ceil(std::log2(crossing.blocks)));
-        double load = inside ? 2 : getTreeLoad(crossing.blocks);
-        seconds = std::max(
-            seconds, load * bytes / (getRate(level) * getShare(crossing) * getFraction(level, protocol) * c.treeFraction * crossing.below));
+        seconds =
+            std::max(seconds, kTreeLoad * bytes /
+                                  (getRate(level) * getShare(crossing) * getFraction(level, protocol) * c.treeFraction * crossing.below));
         ramp = std::max(ramp, c.simpleRamp);
+        overlap = std::min(overlap, c.overlap);
       }
       if (has)
-        best = std::min(best, start + 2 * steps + seconds + (protocol == Simple ? getRamp(ramp, seconds) : 0));
+        best = std::min(best, start + join(2 * steps, seconds, overlap) + (protocol == Simple ? getRamp(ramp, seconds) : 0));
     }
     return best;
   }
 
   /// Scatters inside, goes on outside with what each then has, and gathers: each by itself, one after the other.
   double levelByLevel(double rounds, double bytes) const {
-    if (crossings.size() < 2)
+    if (crossings.size() < 2 || crossings.back().level->constants.levelByLevel == 0)
       return std::numeric_limits<double>::infinity();
     double seconds = 0;
     for (size_t i = 0; i < crossings.size(); ++i) {
@@ -199,7 +208,7 @@ private:
       bool reduces = level.inNetworkReduction && c.reductionFraction > 0;
       start = std::max(start, reduces ? c.reductionStart : c.simpleStart);
       ramp = std::max(ramp, reduces ? c.reductionRamp : c.simpleRamp);
-      double load = !reduces ? getTreeLoad(crossing.blocks) : crossing.below > 1 ? 1 : (crossing.blocks + 1) / crossing.blocks;
+      double load = !reduces ? kTreeLoad : crossing.below > 1 ? 1 : (crossing.blocks + 1) / crossing.blocks;
       double fraction = reduces ? c.reductionFraction : c.simpleFraction * c.treeFraction;
       steps += reduces ? level.seconds : 2 * std::ceil(std::log2(crossing.blocks)) * getStep(level, Simple) * c.treeStep;
       seconds = std::max(seconds, load * bytes / (getRate(level) * fraction * crossing.below));

@@ -50,9 +50,7 @@ double getProductSeconds(const Device &device, const Kernel &kernel) {
   double best = std::numeric_limits<double>::infinity();
   for (Tile tile : device.getTiles())
     for (double parts : {1.0, 2.0, 4.0, 8.0, 16.0}) {
-      double steps = divideUp(k, parts);
-      if (parts > 1 && steps < 256)
-        break;
+      double steps = std::max(divideUp(k, parts), parts > 1 ? 256.0 : 1.0); // libraries do not part what is short
       double tm = double(tile.m), tn = double(tile.n), rows = divideUp(m, tm), columns = divideUp(n, tn);
       double waves = getWaves(device, batch * rows * columns * parts);
       double compute = waves * perStep * tm * tn * (steps + c.productStart) / perUnit;
@@ -74,10 +72,10 @@ double getAttentionSeconds(const Device &device, const Kernel &kernel) {
   double rate = device.getFlops(kernel.type) * c.attentionFraction, memory = kernel.bytes / getStreamRate(device);
   if (kernel.m <= 0 || kernel.n <= 0 || kernel.k <= 0)
     return std::max(kernel.flops / rate, memory);
-  double n = double(kernel.n), k = double(kernel.k);
-  double blocks = double(std::max<int64_t>(1, kernel.batch)) * divideUp(double(kernel.m), 128);
-  double waves = getWaves(device, blocks) / (blocks / device.multiprocessors);
-  return std::max(kernel.flops / rate * waves * (1 + c.attentionStart / n) * (1 + c.attentionHead / k), memory);
+  double batch = double(std::max<int64_t>(1, kernel.batch)), m = double(kernel.m), n = double(kernel.n), k = double(kernel.k);
+  double blocks = batch * divideUp(m, 128), perBlock = kernel.flops * 128 / (batch * m);
+  double compute = getWaves(device, blocks) * device.multiprocessors * perBlock / rate;
+  return std::max(compute * (1 + c.attentionStart / n) * (1 + c.attentionHead / k), memory);
 }
 } // namespace
 

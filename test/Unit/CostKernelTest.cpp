@@ -25,13 +25,31 @@ Kernel attention(int64_t heads, int64_t queries, int64_t keys, int64_t width) {
 const char *const kNames[] = {"v100", "a100-40", "a100-80", "h100", "h200", "b200", "gb200", "l40s", "rtx4090"};
 } // namespace
 
-// Large products reach what was measured to be the most (ml-engineering's table of maximum achieved matmul flops), within 3 %.
+// Products in training sustain about nine tenths of the most that any shape was measured to achieve (ml-engineering's table of maximum
+// achieved matmul flops).
 TEST(CostKernel, MeasuredPeaks) {
-  EXPECT_NEAR(rate(get("a100-80"), 16384, 16384, 16384) / 271.2e12, 1, 0.03);
-  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384) / 794.5e12, 1, 0.03);
-  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384) / 1745e12, 1, 0.03);
-  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384, CostType::F8) / 1402.6e12, 1, 0.03);
-  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384, CostType::F8) / 3432.5e12, 1, 0.03);
+  EXPECT_NEAR(rate(get("a100-80"), 16384, 16384, 16384) / 271.2e12, 0.9, 0.03);
+  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384) / 794.5e12, 0.9, 0.03);
+  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384) / 1745e12, 0.9, 0.03);
+  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384, CostType::F8) / 1402.6e12, 0.9, 0.03);
+  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384, CostType::F8) / 3432.5e12, 0.9, 0.03);
+}
+
+// Gradients of the weights of layers, measured on A100 (Zero Bubble, Table 9, T_W: milliseconds of 3 layers of width 2304 with 6 x 1024
+// tokens, and of 2 layers of width 6144 with 1024), within 8 %. Sums are in f32.
+TEST(CostKernel, MeasuredWeightGradients) {
+  Device device = get("a100-80");
+  auto layers = [&](int64_t tokens, int64_t width, int64_t count) {
+    double sum = 0;
+    for (auto [n, k] : {std::pair(3 * width, width), {width, width}, {4 * width, width}, {width, 4 * width}}) {
+      Kernel kernel = Kernel::product(CostType::BF16, n, k, tokens);
+      kernel.bytes += 6.0 * double(n) * double(k);
+      sum += kernelSeconds(device, kernel);
+    }
+    return double(count) * sum;
+  };
+  EXPECT_NEAR(layers(6 * 1024, 2304, 3) / 9.337e-3, 1, 0.08);
+  EXPECT_NEAR(layers(1024, 6144, 2) / 7.715e-3, 1, 0.08);
 }
 
 // No kernel is faster than peak flops, or than its bytes from memory, or than its start.
@@ -75,7 +93,7 @@ TEST(CostKernel, GrowsWithSize) {
 TEST(CostKernel, TilesAndWaves) {
   Device device = get("a100-80");
   EXPECT_LT(rate(device, 4096, 4096, 4096), 271.2e12);
-  EXPECT_GT(rate(device, 4096, 4096, 4096), 200e12);
+  EXPECT_GT(rate(device, 4096, 4096, 4096), 190e12);
   EXPECT_LT(rate(device, 2048 + 1, 2048, 4096), rate(device, 2048, 2048, 4096));
   EXPECT_LT(rate(device, 128, 128, 1 << 15), 0.5 * rate(device, 4096, 4096, 4096)) << "few blocks leave multiprocessors idle";
   EXPECT_LT(rate(device, 8, 8192, 8192), 20e12) << "bound by the weights' bytes";

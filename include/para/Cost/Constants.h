@@ -48,12 +48,14 @@ struct NetworkConstants {
   double middleStart = 0, middleStep = 0, middleFraction = 0; ///< likewise
   double simpleStart = 0, simpleStep = 0, simpleFraction = 1; ///< likewise
   double simpleRamp = 0;                                      ///< chunks in flight: adds 2 sqrt(ramp * time of the bytes)
+  double overlap = 1;                                         ///< steps s and bytes b take (s^p + b^p)^(1/p): 1 is one after the other
   double treeFraction = 1;                                    ///< of a ring's fraction that a tree sustains
   double treeStep = 1;                                        ///< a tree's step in steps of a ring
   double exchangeStart = 0, exchangeStep = 0;                 ///< all-to-all and sends: once, for each peer
   double exchangeFraction = 1;                                ///< all-to-all: of the link's rate
   double pairFraction = 1;                                    ///< of the link's rate between two devices alone
   double reductionStart = 0, reductionFraction = 0;           ///< in the network: once, of the link's rate
+  double levelByLevel = 1;                                    ///< 1: all-reduce scatters inside, reduces outside, gathers inside where that is best
   double reductionRamp = 0;                                   ///< as simpleRamp
   /// Of a device's links, those which a ring of so many members uses, where links are wired rather than switched.
   double share2 = 1, share3 = 1, share4 = 1, share5 = 1, share6 = 1, share7 = 1, share8 = 1;
