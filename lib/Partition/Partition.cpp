@@ -35,7 +35,7 @@ class Partitioner {
 public:
   Partitioner(func::FuncOp main, MeshAttr mesh)
       : main(main), mesh(mesh), builder(main.getContext()), microbatches(mesh.getSize(kMicrobatch)),
-        emitter(builder, mesh, [this](Operation *op) { tag(op); }) {}
+        emitter(builder, mesh, [this](Operation *op) { tag(op); }), reshards(mesh) {}
 
   LogicalResult run() {
     builder.setInsertionPointAfter(main);
@@ -85,7 +85,7 @@ private:
       bool kept = version.stage == stage && (version.phase == phase || (version.phase < phase && !isa<BlockArgument>(value)));
       if (!version.original && !kept)
         continue;
-      auto path = findReshardPath(global, version.sharding, wanted, mesh);
+      std::optional<ReshardPath> path = reshards.find(global, version.sharding, wanted);
       if (path && (!best || std::make_pair(path->bytes, path->moves.size()) < std::make_pair(best->bytes, best->moves.size()))) {
         best = std::move(path);
         from = &version;
@@ -252,6 +252,7 @@ private:
   OpBuilder builder;
   int64_t microbatches;
   ReshardEmitter emitter;
+  ReshardFinder reshards;
   llvm::DenseMap<Value, std::vector<Version>> versions;
   Phase phase = Phase::Forward;
   int64_t stage = 0, number = 0;

@@ -9,19 +9,25 @@ using namespace mlir;
 using namespace para;
 
 namespace {
-/// A total order on shardings for the search's maps.
-std::string keyOf(const Sharding &sharding) {
-  std::string key;
-  llvm::raw_string_ostream os(key);
+/// A total order on shardings for the search's maps: numbers of the mesh's axes, and units and blocks where they are not 1.
+void appendKey(std::string &key, const Sharding &sharding, MeshAttr mesh) {
+  auto appendAxis = [&](Axis axis) {
+    ArrayRef<Attribute> axes = mesh.getAxes().getValue();
+    key += char('a' + (llvm::find(axes, Attribute(axis)) - axes.begin()));
+  };
+  auto appendNumber = [&](char kind, int64_t number) {
+    if (number == 1)
+      return;
+    key += kind;
+    key.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  };
   for (const DimSharding &dim : sharding.dims) {
-    for (Axis axis : dim.axes)
-      os << axis.getValue() << ",";
-    os << dim.unit << "/" << dim.blocks << ";";
+    llvm::for_each(dim.axes, appendAxis);
+    appendNumber('U', dim.unit);
+    appendNumber('B', dim.blocks);
+    key += ';';
   }
-  os << "|";
-  for (Axis axis : sharding.partial)
-    os << axis.getValue() << ",";
-  return key;
+  llvm::for_each(sharding.partial, appendAxis);
 }
 
 class Search {
@@ -30,7 +36,8 @@ public:
 
   std::optional<ReshardPath> run(const Sharding &from) {
     push({0, 0}, from, "", {});
-    std::string goal = keyOf(to);
+    std::string goal;
+    appendKey(goal, to, mesh);
     while (!queue.empty()) {
       auto [cost, key] = *queue.begin();
       queue.erase(queue.begin());
@@ -57,7 +64,8 @@ private:
   }
 
   void push(Cost cost, const Sharding &sharding, const std::string &parent, std::optional<ReshardMove> move) {
-    std::string key = keyOf(sharding);
+    std::string key;
+    appendKey(key, sharding, mesh);
     auto it = nodes.find(key);
     if (it != nodes.end() && it->second.cost <= cost)
       return;
@@ -173,4 +181,17 @@ std::optional<ReshardPath> para::findReshardPath(RankedTensorType global, const 
   if (start == goal)
     return ReshardPath();
   return Search(global, goal, mesh).run(start);
+}
+
+const std::optional<ReshardPath> &ReshardFinder::find(RankedTensorType global, const Sharding &from, const Sharding &to) {
+  std::string key(1, char(global.getRank()));
+  key.append(reinterpret_cast<const char *>(global.getShape().data()), global.getShape().size() * sizeof(int64_t));
+  key += char(global.getElementTypeBitWidth());
+  appendKey(key, from, mesh);
+  key += from.reduction == ReductionKind::Sum ? '>' : char(int(from.reduction));
+  appendKey(key, to, mesh);
+  auto [it, isNew] = found.try_emplace(key);
+  if (isNew)
+    it->second = findReshardPath(global, from, to, mesh);
+  return it->second;
 }

@@ -17,7 +17,7 @@ constexpr double kSecondsPerFlop = 1e-11, kSecondsPerByte = 1e-10, kSecondsPerSe
 
 class Propagator {
 public:
-  Propagator(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) : main(main), mesh(mesh), views(views) {}
+  Propagator(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) : main(main), mesh(mesh), views(views), reshards(mesh) {}
 
   llvm::DenseMap<Value, Sharding> run() {
     if (views.sequenceParallel && mesh.getSize("tensor") > 1) {
@@ -144,7 +144,7 @@ private:
           wanted.addPartial(axis);
       from.removePartial(kMicrobatch);
       wanted.removePartial(kMicrobatch);
-      auto path = findReshardPath(typeOf(operand), from, wanted, mesh);
+      const auto &path = reshards.find(typeOf(operand), from, wanted);
       sent += path ? double(path->bytes) : 1e30;
     }
     for (auto [index, result] : llvm::enumerate(op->getResults())) {
@@ -244,6 +244,7 @@ private:
   func::FuncOp main;
   MeshAttr mesh;
   const PropagationViews &views;
+  ReshardFinder reshards;
   llvm::DenseMap<Value, Sharding> shardings;
   std::optional<SequenceCuts> rows; ///< under sequence parallelism
   SmallVector<Operation *> targeted;

@@ -16,7 +16,7 @@ constexpr double picoseconds = 1e12;
 
 class ProblemBuilder {
 public:
-  ProblemBuilder(func::FuncOp main, MeshAttr mesh, const ShardingCosts &costs) : main(main), mesh(mesh), costs(costs) {
+  ProblemBuilder(func::FuncOp main, MeshAttr mesh, const ShardingCosts &costs) : main(main), mesh(mesh), costs(costs), reshards(mesh) {
     for (Attribute attr : mesh.getAxes())
       if (auto axis = cast<StringAttr>(attr); axis.getValue() != kMicrobatch && mesh.getSize(axis.getValue()) > 1)
         axes.push_back(axis);
@@ -48,7 +48,7 @@ private:
     auto [it, isNew] = moves.try_emplace({type, {from.getAttr(ctx), to.getAttr(ctx)}}, 0);
     if (!isNew)
       return it->second;
-    auto path = findReshardPath(type, from, to, mesh);
+    const auto &path = reshards.find(type, from, to);
     double seconds = path ? 0 : -1;
     Sharding at = from;
     for (const ReshardMove &step : path ? path->moves : std::vector<ReshardMove>()) {
@@ -253,6 +253,7 @@ private:
   func::FuncOp main;
   MeshAttr mesh;
   const ShardingCosts &costs;
+  ReshardFinder reshards;
   Axes axes;
   ShardingProblem result;
   llvm::DenseMap<Operation *, int64_t> time;

@@ -13,6 +13,8 @@
 
 #include "para/IR/Sharding.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace para {
 
 struct ReshardMove {
@@ -30,6 +32,17 @@ struct ReshardPath {
 
 /// Finds the path; null if there is none (a partial value cannot come from a whole one).
 std::optional<ReshardPath> findReshardPath(mlir::RankedTensorType global, const Sharding &from, const Sharding &to, MeshAttr mesh);
+
+/// Finds paths in one mesh and remembers them: layers ask the same again and again.
+class ReshardFinder {
+public:
+  explicit ReshardFinder(MeshAttr mesh) : mesh(mesh) {}
+  const std::optional<ReshardPath> &find(mlir::RankedTensorType global, const Sharding &from, const Sharding &to);
+
+private:
+  MeshAttr mesh;
+  llvm::StringMap<std::optional<ReshardPath>> found;
+};
 
 } // namespace para
 
