@@ -110,12 +110,11 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   }
   if (plans.empty())
     return fail("no mesh of " + llvm::Twine(request.ranks) + " ranks suits a batch of " + llvm::Twine(request.batch) + " and the flags given");
-  bool isHand = *fixed || !options.mesh.empty();
   if (options.simulate && options.json)
     os << llvm::formatv("{0:2}\n", toJson(plans.front(), search));
   else if (options.simulate || options.explain)
     printRace(plans, search, os);
-  if (!plans.front().fault.empty() && !(isHand && options.simulate)) {
+  if (!plans.front().fault.empty()) {
     std::string causes;
     for (const RacedPlan &raced : llvm::ArrayRef(plans).take_front(8))
       causes += "\n  " + raced.plan.recipe + ": " + raced.fault;
