@@ -75,6 +75,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   SearchOptions search;
   search.machine = std::move(*machine);
   setPrecision(search, options, main);
+  search.onlyCompiled = !options.simulate;
   PlanRequest &request = search.request;
   auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
   request.ranks = search.machine.getNumRanks();

@@ -386,6 +386,18 @@ std::vector<int64_t> getRows(const PlanRequest &request, int64_t rank) {
   return rows;
 }
 
+/// Schedules that are tried: 1F1B, and chunks where there are layers for them and microbatches to fill them.
+std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stages, int64_t microbatches, size_t layers) {
+  if (!options.request.schedule.empty())
+    return {options.request.schedule};
+  std::vector<std::string> schedules = {"1f1b"};
+  if (stages > 1 && microbatches % stages == 0 && !options.onlyCompiled)
+    for (int64_t chunks : {2, 4, 8})
+      if (int64_t(layers) >= chunks * stages)
+        schedules.push_back("interleaved:" + std::to_string(chunks));
+  return schedules;
+}
+
 std::string checkFit(const PlanPrice &price, const Machine &machine) {
   double peak = price.getPeakBytes(), room = machine.getMemoryBytes();
   if (peak <= room)
@@ -423,8 +435,9 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
         for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
           if (request.zero >= 0 && data > 1 && zero != request.zero)
             continue;
-          for (const char *recompute : {"none", "selective", "full"})
-          for (bool sequence : {false, true}) {
+          for (const std::string &schedule : getSchedules(options, pipeline, microbatches, race.numLayers()))
+            for (const char *recompute : {"none", "selective", "full"})
+              for (bool sequence : {false, true}) {
             if (sequence ? tensor == 1 : request.sequenceParallel && tensor > 1)
               continue;
             if (recompute == std::string("selective") && options.storage.fusesAttention && request.recompute != recompute)
@@ -439,7 +452,7 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
             plan.pipeline = pipeline;
             plan.zero = zero;
             plan.microbatches = microbatches;
-            plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
+            plan.schedule = schedule;
             plan.recompute = recompute;
             plan.sequenceParallel = sequence;
             plan.bucketBytes = request.bucketBytes;

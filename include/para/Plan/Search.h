@@ -43,6 +43,7 @@ struct SearchOptions {
   Machine machine;
   CostType type = CostType::F32; ///< of products
   StoragePolicy storage;
+  bool onlyCompiled = false; ///< leaves out schedules that can be simulated only
 };
 
 struct RacedPlan {
