@@ -3,6 +3,7 @@
 
 #include "para/IR/Program.h"
 #include "para/Partition/Projection.h"
+#include "para/Partition/Reshard.h"
 #include "para/Plan/Plan.h"
 #include "para/Schedule/Schedule.h"
 
@@ -38,6 +39,9 @@ public:
       keepLeast(ops);
     for (Operation *op : ops)
       op->setAttr("para.recompute", UnitAttr::get(main.getContext()));
+    for (Operation &op : main.getBody().front().without_terminator())
+      if (auto it = layers.of.find(&op); it != layers.of.end() && (tailWaits || it->second + 1 < layers.count) && isGathered(&op))
+        op.setAttr("para.regather", UnitAttr::get(main.getContext()));
     return success();
   }
 
@@ -109,23 +113,39 @@ private:
     return structured.getFlops() / pieces <= kMostFlopsPerByte * double(bytes) && !isSent(op);
   }
 
-  /// Whether ranks exchange the results before they are used: computed again they would be sent again.
-  bool isSent(Operation *op) {
+  /// Whether some op of the forward pass takes a result in a sharding of which `holds` is true: (as it comes out, as it is taken).
+  bool anyUse(Operation *op, llvm::function_ref<bool(const Sharding &, const Sharding &)> holds) {
     for (Value result : op->getResults()) {
       auto it = shardings.find(result);
       if (it == shardings.end())
         continue;
       for (OpOperand &use : result.getUses()) {
-        Operation *user = use.getOwner();
-        if (getPhase(user) != Phase::Forward)
+        auto user = dyn_cast<StructureOpInterface>(use.getOwner());
+        if (!user || getPhase(user) != Phase::Forward)
           continue;
-        Structure structure = cast<StructureOpInterface>(user).getStructure();
+        Structure structure = user.getStructure();
         Sharding wanted = Projection(structure, mesh).getOperand(OpSplit::get(user, structure), use.getOperandNumber());
-        if (wanted.getCanonical(typeOf(result), mesh) != it->second)
+        if (holds(it->second, wanted.getCanonical(typeOf(result), mesh)))
           return true;
       }
     }
     return false;
+  }
+
+  /// Whether ranks exchange the results before they are used: computed again they would be sent again. What is gathered is gathered again anyway.
+  bool isSent(Operation *op) {
+    return anyUse(op, [&](const Sharding &from, const Sharding &to) {
+      auto path = findReshardPath(typeOf(op->getResult(0)), from, to, mesh);
+      return (!path || path->bytes > 0) && !isGather(op, from, to);
+    });
+  }
+  /// Whether more of a result is used than a rank has of it: what was gathered is not kept beside it.
+  bool isGathered(Operation *op) {
+    return anyUse(op, [&](const Sharding &from, const Sharding &to) { return isGather(op, from, to); });
+  }
+  bool isGather(Operation *op, const Sharding &from, const Sharding &to) {
+    RankedTensorType type = typeOf(op->getResult(0));
+    return from.partial.empty() && to.getLocalType(type, mesh).getNumElements() > from.getLocalType(type, mesh).getNumElements();
   }
 
   func::FuncOp main;
