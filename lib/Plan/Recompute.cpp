@@ -52,6 +52,13 @@ private:
     return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8u);
   }
 
+  int64_t bytesOf(Operation *op) {
+    int64_t bytes = 0;
+    for (Value result : op->getResults())
+      bytes += bytesOf(result);
+    return bytes;
+  }
+
   /// Whether all that needs the results lies in the op's own layer and stage and in the passes forward and backward. Buffers are
   /// overwritten by the forward pass: what it read there is gone.
   bool canRepeat(Operation *op) {
@@ -77,40 +84,31 @@ private:
     MinimumCut cut;
     llvm::DenseMap<Operation *, int> nodes;
     for (Operation *op : ops) {
-      int64_t bytes = 0;
-      for (Value result : op->getResults())
-        bytes += bytesOf(result);
-      int node = nodes[op] = cut.addNode(bytes);
+      int node = nodes[op] = cut.addNode(bytesOf(op));
       for (Value operand : op->getOperands())
         if (Operation *producer = operand.getDefiningOp(); producer && nodes.contains(producer))
           cut.addEdge(nodes[producer], node);
-      if (!isCheap(op, bytes))
+      if (!isCheap(op))
         cut.addBegin(node);
       if (llvm::any_of(op->getUsers(), [](Operation *user) { return getPhase(user) == Phase::Backward; }))
         cut.addEnd(node);
     }
     std::vector<int> kept = cut.run();
-    llvm::erase_if(ops, [&](Operation *op) {
-      int64_t bytes = 0;
-      for (Value result : op->getResults())
-        bytes += bytesOf(result);
-      return llvm::binary_search(kept, nodes[op]) || !isCheap(op, bytes);
-    });
+    llvm::erase_if(ops, [&](Operation *op) { return llvm::binary_search(kept, nodes[op]) || !isCheap(op); });
   }
 
-  bool isCheap(Operation *op, int64_t bytes) {
+  /// Whether computing the op again costs little for the bytes that it makes, and no message. Products with a weight never do.
+  bool isCheap(Operation *op) {
     auto structured = cast<StructureOpInterface>(op);
     Structure structure = structured.getStructure();
-    auto isAlone = [](Linearity linearity) { return linearity == Linearity::Alone; };
-    bool isProduct = op->getNumOperands() == 2 && llvm::all_of(structure.linearity, isAlone) &&
+    bool isProduct = op->getNumOperands() == 2 && llvm::all_of(structure.linearity, [](Linearity linearity) { return linearity == Linearity::Alone; }) &&
                      llvm::any_of(structure.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; });
-    auto isWeight = [&](Value operand) { return !layers.fromInputs.contains(operand); };
-    if (isProduct && llvm::any_of(op->getOperands(), isWeight))
+    if (isProduct && llvm::any_of(op->getOperands(), [&](Value operand) { return !layers.fromInputs.contains(operand); }))
       return false;
-    double pieces = 1; // of the loops on one rank
-    for (Value result : op->getResults())
-      pieces = std::max(pieces, double(typeOf(result).getNumElements() * llvm::divideCeil(typeOf(result).getElementTypeBitWidth(), 8u)) / double(std::max<int64_t>(bytes, 1)));
-    return structured.getFlops() / pieces <= kMostFlopsPerByte * double(bytes) && !isSent(op);
+    double bytes = 0; // of all ranks, as the operations are
+    for (Type type : op->getResultTypes())
+      bytes += double(cast<RankedTensorType>(type).getNumElements() * llvm::divideCeil(cast<RankedTensorType>(type).getElementTypeBitWidth(), 8u));
+    return structured.getFlops() <= kMostFlopsPerByte * bytes && !isSent(op);
   }
 
   /// Whether some op of the forward pass takes a result in a sharding of which `holds` is true: (as it comes out, as it is taken).
