@@ -125,7 +125,21 @@ static constexpr KernelConstants kBlackwell = [] {
   return c;
 }();
 
+/// Cores of x86 with oneDNN and our vector kernels, against the peak that Host.cpp measures; by test/Execution/predict.py.
+static constexpr KernelConstants kProcessor = [] {
+  KernelConstants c;
+  c.productFraction = 0.9;
+  c.productStart = 8;
+  c.convolutionFraction = 0.95;
+  c.cacheBytesPerSecond = 60e9;
+  c.streamFraction = 1;
+  c.vectorFraction = 0.5;
+  c.startSeconds = 1e-6;
+  return c;
+}();
+
 static const DeviceKind kDeviceKinds[] = {
+    {"processor", kPlainTiles, kProcessor, "this project's kernels, test/Execution/predict.py"},
     {"plain", kPlainTiles, kPlainKernels, "rates that are given are sustained"},
     {"volta", kTensorTiles, kVolta, "as ampere; no measurement of its own"},
     {"ampere", kTensorTiles, kAmpere, "ml-engineering MAMF; Zero Bubble Table 9; Korthikanti et al. Table 4; Hetu-Galvatron profiles"},

@@ -136,7 +136,7 @@ private:
 
 LogicalResult para::applyPlan(func::FuncOp main, const Plan &plan) {
   main.walk([](Operation *op) {
-    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage", "para.recompute"})
+    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage", "para.recompute", "para.regather"})
       op->removeAttr(name);
   });
   return Applier(main, plan).run();

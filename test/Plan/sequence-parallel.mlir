@@ -4,6 +4,9 @@
 // RUN: FileCheck %s --check-prefix=PLAN < %t.mlir
 // RUN: FileCheck %s --check-prefix=RANK < %t.mlir
 // RUN: para-opt %t.mlir --para-schedule-pipeline --para-verify-pipeline -o %t.proved.mlir
+// RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="tensor=2 sequence-parallel=true recompute=selective" --para-partition-pipeline -o %t.mlir
+// RUN: FileCheck %s --check-prefix=AGAIN < %t.mlir
+// RUN: para-opt %t.mlir --para-schedule-pipeline --para-verify-pipeline -o %t.proved.mlir
 // RUN: not para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="data=2 sequence-parallel=true" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // Rows of 5 over 2 ranks are 3 and 2.
@@ -19,6 +22,14 @@
 // RANK: para.dot %[[WHOLE]]
 // RANK: para.reduce_scatter {{.*}}phase backward
 // RANK: para.all_gather {{.*}}phase backward
+
+// With recomputation the gathered rows are not kept: the weight's gradient gathers them again.
+// AGAIN-LABEL: func.func @spmd
+// AGAIN: %[[ROWS:.*]] = para.reduce_scatter
+// AGAIN: %[[NORMED:.*]] = para.sub %[[ROWS]]
+// AGAIN-NEXT: para.all_gather %[[NORMED]] 1 "tensor" {{.*}}phase forward
+// AGAIN: %[[WHOLE:.*]] = para.all_gather %[[NORMED]] 1 "tensor" {{.*}}phase backward
+// AGAIN-NEXT: para.dot %{{.*}}, %[[WHOLE]]
 
 // NONE: error: {{.*}}has no product that is cut over `tensor`
 func.func @main(%x: tensor<2x5x4xf32> {para.kind = "input", para.name = "x", para.batch_dim = 0 : i64},

@@ -2,7 +2,7 @@
 //
 // The choices of a plan as data: what a recipe, a plan file or hand-given flags fix, what the planner prices, what is
 // written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`,
-// `para.recompute`).
+// `para.recompute`, `para.regather`).
 //
 // Example, ZeRO-1 on 4 ranks: Plan plan; plan.data = 4; plan.zero = 1; applyPlan(main, plan);
 //
@@ -48,7 +48,7 @@ llvm::ArrayRef<llvm::StringRef> getRecomputeNames();
 /// Marks the forward ops whose results are not kept for the backward pass with `para.recompute`, from the cuts that are there:
 ///   full       of each layer (or of about the square root of n parts, where nothing repeats) only what comes into it is kept
 ///   selective  within a layer the fewest bytes are kept from which the rest follows by ops that are cheap for their bytes
-/// The part after the last layer is kept where its backward pass follows at once.
+/// What is gathered from other ranks (`para.regather`) is gathered again. The part after the last layer is kept where its backward pass follows at once.
 mlir::LogicalResult markRecomputed(mlir::func::FuncOp main, const Plan &plan, const llvm::DenseMap<mlir::Value, Sharding> &shardings);
 
 /// Stage of every node by its name such that the costliest stage is cheapest; nodes keep their order. In `para.stage` of ops.
