@@ -20,8 +20,8 @@ BOUND = 1e-11
 #: Models with batch statistics: microbatches mean something else there, serially and in parallel.
 NOT_SEPARABLE = {"cnn", "resnet_bn"}
 
-#: Models without a sum over tensor ranks that what follows could take in rows.
-NO_SEQUENCE = {"cnn"}
+#: Models in which, from so many tensor ranks on, no sum over them can end in rows: sequence parallelism is refused.
+NO_SEQUENCE = {"cnn": 2, "resnet_bn": 2, "lora": 3, "embedding": 4}
 
 
 def mesh(**axes):
@@ -119,7 +119,7 @@ def main():
             cells, notes = [], []
             for n in ranks:
                 own = RECIPES[recipe](n)
-                if own is None or ("sequence" in recipe and name in NO_SEQUENCE):
+                if own is None or ("sequence" in recipe and n >= NO_SEQUENCE.get(name, n + 1)):
                     cells.append("-")
                     continue
                 try:
