@@ -142,8 +142,8 @@ static constexpr KernelConstants kProcessor = [] {
 }();
 
 static const DeviceKind kDeviceKinds[] = {
-    {"processor", kPlainTiles, kProcessor, "this project's kernels, test/Execution/predict.py"},
     {"plain", kPlainTiles, kPlainKernels, "rates that are given are sustained"},
+    {"processor", kPlainTiles, kProcessor, "this project's kernels, test/Execution/predict.py"},
     {"volta", kTensorTiles, kVolta, "as ampere; no measurement of its own"},
     {"ampere", kTensorTiles, kAmpere, "ml-engineering MAMF; Zero Bubble Table 9; Korthikanti et al. Table 4; Hetu-Galvatron profiles"},
     {"ada", kTensorTiles, kAda, "as ampere; no measurement of its own"},
