@@ -240,6 +240,7 @@ private:
     request.recompute = options.recompute;
     request.sequenceParallel = options.sequenceParallel;
     request.mesh = options.mesh;
+    request.shards = options.shards;
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
@@ -284,6 +285,9 @@ private:
   /// A plan that was asked for is taken, with the cheapest recomputation that fits if that is left open; to be explained or simulated it is priced
   /// as the only candidate.
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
+    if (plan)
+      for (const auto &[name, text] : options.shards)
+        plan->shards[name] = text;
     if (plan && options.plan != "auto")
       if (llvm::Error error = checkAgainstFlags(*plan))
         return std::move(error);

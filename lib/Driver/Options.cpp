@@ -2,6 +2,7 @@
 #include "Values.h"
 #include "para/Cost/Execution.h"
 #include "para/Cost/Machine.h"
+#include "para/Plan/Constraint.h"
 #include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -170,6 +171,16 @@ ArrayRef<Flag> getFlags() {
          options.evenStages = value == "even";
          return value == "even" || value == "balanced" ? Error::success() : fail("'" + value + "' is none of balanced, even");
        }},
+      {"--shard", "NAME=[data,_,tensor]", "asks for the cut of a parameter, an input or what a node makes: _ is whole, ? is free; may be repeated", Takes::Value,
+       [](D &options, StringRef value) -> Error {
+         auto [name, text] = value.rsplit("=[");
+         if (name.empty() || text.empty())
+           return fail("'" + value + "' is not NAME=[data,_,tensor]");
+         if (auto constraint = parseConstraint("[" + text.str()); !constraint)
+           return constraint.takeError();
+         options.shards[name.str()] = "[" + text.str();
+         return Error::success();
+       }},
       {"--recompute", "R", "what is computed again for the backward pass and not kept: none (default), selective, full, or auto: the fastest that fits into memory",
        Takes::Value, choice(&D::recompute, {"none", "selective", "full", "auto"})},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
@@ -210,7 +221,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--shard", "--report", "--verify", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--report", "--verify", "--calibrate"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {

@@ -105,6 +105,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.noSequenceParallel = options.noSequenceParallel;
   request.evenStages = options.evenStages;
   request.mesh = options.mesh;
+  request.shards = options.shards;
   if (options.microbatches > request.batch)
     return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");
   std::vector<Segment> segments = foldLayers(main);

@@ -81,6 +81,11 @@ private:
         op->setAttr("para.target", target->getAttr(op->getContext()));
         targeted.push_back(op);
       }
+    if (auto it = views.constraints.find(op); it != views.constraints.end()) {
+      Sharding wanted = it->second.apply(shardings[op->getResult(0)], op->getContext()).getCanonical(typeOf(op->getResult(0)), mesh);
+      wanted.removePartial(kMicrobatch);
+      op->setAttr("para.target", wanted.getAttr(op->getContext()));
+    }
     if (auto target = op->getAttrOfType<ShardingAttr>("para.target")) {
       Sharding sharding = Sharding::get(target);
       if (shardings[op->getResult(0)].isPartial(kMicrobatch))

@@ -78,6 +78,9 @@ public:
       for (const std::string &node : segment.nodes)
         if (present.count(node))
           plan.stages[node] = int64_t(index);
+    for (const auto &[name, text] : options.request.shards) // of what folding has left
+      if (present.count(name) || getArgIndex(module.lookupSymbol<func::FuncOp>("main"), name) >= 0)
+        plan.shards[name] = text;
     OwningOpRef<ModuleOp> copy = module.clone();
     ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && variant.fault.empty())
@@ -494,6 +497,7 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
             plan.microbatches = microbatches;
             plan.schedule = schedule;
             plan.recompute = recompute;
+            plan.shards = request.shards;
             plan.sequenceParallel = sequence;
             plan.bucketBytes = request.bucketBytes;
             plan.recipe = nameOf(plan) + (sequence ? " + sequence" : "") + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");

@@ -22,6 +22,7 @@ struct DriverOptions {
   llvm::StringMap<int64_t> dims;
   std::map<std::string, int64_t> widths; ///< bytes of an element by its use, where the precision does not say
   std::map<std::string, int64_t> mesh;
+  std::map<std::string, std::string> shards;
   std::vector<std::string> trainable, freeze, runFlags;
   std::vector<std::string> explainFiles; ///< two plans that are to be compared, or none
   double clipNorm = 0, clipValue = 0;

@@ -11,6 +11,7 @@
 #define PARA_PLAN_PLAN_H
 
 #include "para/IR/Sharding.h"
+#include "para/Plan/Constraint.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Error.h"
@@ -30,6 +31,8 @@ struct Plan {
   std::string recompute = "none"; ///< what is computed again for the backward pass: "none", "selective", "full"
   bool sequenceParallel = false; ///< what lies between tensor-parallel products is cut over `tensor` along the sequence
   int64_t bucketBytes = 25 << 20; ///< gradients are reduced in buckets of at most so many bytes (DDP); 0: one by one
+  /// What is asked of values, by the names of parameters, inputs and nodes: "[data,_,tensor]" (Constraint.h).
+  std::map<std::string, std::string> shards;
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
 
@@ -62,6 +65,7 @@ std::map<unsigned, Sharding> findTensorCuts(mlir::func::FuncOp main, MeshAttr me
 struct PropagationViews {
   std::map<unsigned, Sharding> arguments;             ///< in which sharding an argument is used (rather than kept)
   llvm::DenseMap<mlir::Value, Sharding> updateViews;  ///< in which sharding the update phase sees a gradient
+  llvm::DenseMap<mlir::Operation *, Constraint> constraints; ///< of what an op makes
   bool sequenceParallel = false;                      ///< what lies between tensor-parallel products is cut over `tensor`, too
 };
 

@@ -25,6 +25,7 @@ struct PlanRequest {
   bool noSequenceParallel = false; ///< not in the race
   bool evenStages = false; ///< as many layers in each; or else balanced by cost
   std::map<std::string, int64_t> mesh;
+  std::map<std::string, std::string> shards; ///< Plan::shards
 };
 
 llvm::ArrayRef<llvm::StringRef> getRecipeNames();
