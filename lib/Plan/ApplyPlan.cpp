@@ -120,6 +120,7 @@ private:
       if (auto of = main.getArgAttrOfType<StringAttr>(index, "para.state_of"))
         if (auto it = owners.find(of.getValue()); it != owners.end() && it->second.dims.size() == rest.dims.size())
           rest = it->second;
+      rest = ask(rest);
       views.arguments[index] = rest;
     }
     main.setArgAttr(index, "para.sharding", rest.getCanonical(type, mesh).getAttr(ctx));
