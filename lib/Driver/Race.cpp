@@ -117,7 +117,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     return fixed.takeError();
   PlanRace race(*folded, segments, search);
   std::vector<RacedPlan> plans;
-  if (*fixed) {
+  if (fixed->has_value()) {
     plans.push_back(race.price(**fixed));
     if (plans.front().price.memory.empty())
       return fail(plans.front().fault);
@@ -134,7 +134,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   bool explains = options.explain || refuses || (options.simulate && !options.json);
   std::optional<Explanation> why;
   if (explains)
-    why = explain(race, {plans, nameLayers(segments, parameters), isHand, countTokens(main, request.batch)});
+    why = explain(race, {plans, nameLayers(segments, parameters), fixed->has_value(), countTokens(main, request.batch)});
   if ((options.simulate || options.explain) && options.json) {
     llvm::json::Value json = toJson(plans.front(), search);
     if (options.explain)
@@ -143,7 +143,12 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   } else if (options.simulate || options.explain) {
     printRace(plans, search, os);
     printExplanation(*why, os);
+    if (!fits && !refuses && why->refusal) {
+      os << "\nit does not fit\n";
+      printRefusal(*why->refusal, os);
+    }
   }
+  os.flush();
   if (refuses) {
     std::string text;
     llvm::raw_string_ostream stream(text);

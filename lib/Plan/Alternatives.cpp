@@ -54,7 +54,7 @@ double getSent(const PlanPrice &price) {
 std::string explainSlower(const RacedPlan &plan, const RacedPlan &chosen) {
   double compute = plan.price.compute - chosen.price.compute, sent = getSent(plan.price) - getSent(chosen.price), wait = plan.price.bubble - chosen.price.bubble;
   if (plan.price.seconds <= chosen.price.seconds)
-    return "";
+    return "faster than the plan that was given";
   double most = std::max({compute, sent, wait});
   if (most <= 0)
     return "";
@@ -93,7 +93,7 @@ std::vector<Alternative> para::findAlternatives(PlanRace &race, llvm::ArrayRef<R
     Alternative alternative{kind.name, std::nullopt, ""};
     const RacedPlan *best = isOf(kind, chosen.plan, ranks) ? &chosen : nullptr;
     for (const RacedPlan &raced : plans)
-      if (!best && isOf(kind, raced.plan, ranks))
+      if (isOf(kind, raced.plan, ranks) && (!best || (best->price.memory.empty() && !raced.price.memory.empty())))
         best = &raced;
     // The race has no axis that leaves a node and no pipeline of one microbatch.
     bool isTensor = kind.tensor == Share::All;

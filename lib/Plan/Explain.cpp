@@ -1,41 +1,61 @@
 #include "Candidate.h"
 #include "Explaining.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace para;
 
 namespace {
-std::vector<LayerRow> findRows(const PlanParts &parts, llvm::ArrayRef<LayerName> names) {
+/// Rows of layers of one segment, or of any.
+std::vector<LayerRow> findRows(const PlanParts &parts, llvm::ArrayRef<LayerName> names, bool bySegment) {
   std::vector<LayerRow> rows;
   for (size_t layer = 0; layer < parts.virtualStages.size(); ++layer) {
     auto [stage, chunk] = parts.schedule.getPlace(parts.virtualStages[layer]);
-    if (rows.empty() || rows.back().segment != parts.layers[layer] || rows.back().stage != stage || rows.back().chunk != chunk)
+    if (rows.empty() || (bySegment && rows.back().segment != parts.layers[layer]) || rows.back().stage != stage || rows.back().chunk != chunk)
       rows.push_back({layer, layer, parts.layers[layer], stage, chunk, ""});
     rows.back().end = layer + 1;
   }
   for (LayerRow &row : rows)
-    row.name = nameRow(names[row.begin].name, names[row.end - 1].name);
+    row.name = nameRow(names[row.begin], names[row.end - 1]);
   return rows;
 }
 
+/// Whether layers of two segments do the same work in about the same time.
+bool areAlike(const PlanParts::Layer &a, const PlanParts::Layer &b) {
+  auto key = [](const PlanParts::Layer &layer) {
+    std::map<std::string, int64_t> counts;
+    for (const PlanParts::Item &item : layer.items)
+      counts[item.name] = item.count;
+    return counts;
+  };
+  return std::abs(a.getSeconds() - b.getSeconds()) <= 0.02 * a.getSeconds() && key(a) == key(b);
+}
+
 std::vector<LayerCost> findCostly(const PlanParts &parts, llvm::ArrayRef<LayerName> names) {
-  llvm::MapVector<size_t, LayerCost> costs;
-  llvm::DenseMap<size_t, size_t> first;
+  std::vector<LayerCost> result;
+  std::vector<size_t> first; // layer of each of them
   double all = 0;
   for (auto [layer, segment] : llvm::enumerate(parts.layers)) {
     const PlanParts::Layer &part = parts.segments[segment];
-    size_t begin = first.try_emplace(segment, layer).first->second;
-    LayerCost &cost = costs[segment];
-    cost = {segment, nameRow(names[begin].name, names[layer].name), cost.count + 1, part.getSeconds(), 0, part.memory.activations};
-    all += cost.seconds;
+    all += part.getSeconds();
+    auto it = llvm::find_if(result, [&, s = segment](const LayerCost &cost) { return cost.segment == s || areAlike(parts.segments[cost.segment], part); });
+    if (it == result.end()) {
+      first.push_back(layer);
+      result.push_back({segment, "", 0, 0, 0, 0});
+      it = std::prev(result.end());
+    }
+    const PlanParts::Layer &largest = parts.segments[it->segment];
+    if (it->count == 0 || part.memory.activations > largest.memory.activations)
+      it->segment = segment;
+    it->count += 1;
+    it->share += part.getSeconds();
+    it->name = nameRow(names[first[it - result.begin()]], names[layer]);
   }
-  std::vector<LayerCost> result;
-  for (auto &[segment, cost] : costs) {
-    cost.share = all > 0 ? cost.seconds * double(cost.count) / all : 0;
-    result.push_back(std::move(cost));
+  for (LayerCost &cost : result) {
+    cost.seconds = cost.share / double(cost.count);
+    cost.keptBytes = parts.segments[cost.segment].memory.activations;
+    cost.share = all > 0 ? cost.share / all : 0;
   }
   llvm::stable_sort(result, [](const LayerCost &a, const LayerCost &b) { return a.share > b.share; });
   return result;
@@ -101,10 +121,11 @@ Explanation para::explain(PlanRace &race, const ExplainRequest &request) {
   why.tokens = request.tokens;
   const PlanRequest asked = race.getOptions().request;
   race.setRequest(openRequest(asked));
-  std::vector<RacedPlan> open = race.run(8);
+  std::vector<RacedPlan> open = isOpen(asked) && !request.isHand ? why.plans : race.run(8);
   if (!why.chosen.price.memory.empty()) {
     why.parts = race.dissect(why.chosen.plan);
-    why.rows = findRows(why.parts, why.names);
+    why.rows = findRows(why.parts, why.names, true);
+    why.stages = findRows(why.parts, why.names, false);
     why.costly = findCostly(why.parts, why.names);
     why.peak = findPeak(why.parts, why.chosen.price, why.rows, race.getOptions().machine.getMemoryBytes());
     why.certificate = certify(why.parts, why.chosen.plan, why.chosen.price, request.plans);
@@ -129,6 +150,12 @@ PlanRequest para::openRequest(const PlanRequest &request) {
   open.sequenceParallel = false;
   open.mesh.clear();
   return open;
+}
+
+bool para::isOpen(const PlanRequest &request) {
+  PlanRequest open = openRequest(request);
+  return request.microbatches == open.microbatches && request.zero < 0 && request.schedule.empty() && (request.recompute.empty() || request.recompute == "auto") &&
+         !request.sequenceParallel && request.mesh.empty();
 }
 
 std::vector<PeakItem> para::getItems(const PlanPrice::Memory &memory) {

@@ -37,7 +37,7 @@ Array listItems(llvm::ArrayRef<PeakItem> items) {
 
 Array listStages(const Explanation &why) {
   Array stages;
-  for (const LayerRow &row : why.rows)
+  for (const LayerRow &row : why.stages)
     stages.push_back(Object{{"stage", row.stage},
                             {"chunk", row.chunk},
                             {"layers", Array{int64_t(row.begin), int64_t(row.end)}},

@@ -36,7 +36,7 @@ void para::printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &optio
   os << llvm::formatv("  step {0}: compute {1}", inSeconds(price.seconds), inSeconds(price.compute));
   for (const auto &[kind, seconds] : price.exposed)
     if (seconds > 0)
-      os << ", communication of " << kind << " " << inSeconds(seconds);
+      os << (kind == "parameters" ? ", gathering of parameters " : ", communication " + kind + " ") << inSeconds(seconds);
   os << ", waiting " << inSeconds(price.bubble) << llvm::formatv("; {0:F1} % of the devices' peak\n", 100 * price.getUtilization());
   for (auto [stage, memory] : llvm::enumerate(price.memory)) {
     if (stage > 0 && stage + 1 < price.memory.size())
@@ -52,7 +52,7 @@ void para::printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &optio
 namespace {
 void printStages(const Explanation &why, llvm::raw_ostream &os) {
   constexpr size_t mostStages = 8;
-  const auto &rows = why.rows;
+  const auto &rows = why.stages;
   os << "\nwhere the layers are\n";
   for (auto [index, row] : llvm::enumerate(rows)) {
     if (rows.size() > mostStages && index >= mostStages - 2 && index + 2 < rows.size()) {
@@ -64,7 +64,7 @@ void printStages(const Explanation &why, llvm::raw_ostream &os) {
                         row.end - row.begin == 1 ? "" : "s", row.name);
     const std::string &first = why.names[row.begin].first, &last = why.names[row.end - 1].last;
     if (!first.empty())
-      os << " (nodes " << first << " to " << last << ")";
+      os << " (nodes " << first << " … " << last << ")";
     os << "\n";
   }
 }

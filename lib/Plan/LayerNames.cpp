@@ -23,18 +23,19 @@ StringRef getBlock(StringRef path) {
   return path;
 }
 
-/// One name for what uses these, each a module's path: the block that most of them are in, or from the first to the last.
-std::string join(ArrayRef<StringRef> paths) {
+/// The blocks with which these paths begin and end; one block, if most of them are in it.
+std::pair<std::string, std::string> findBlocks(ArrayRef<StringRef> paths) {
   llvm::MapVector<StringRef, size_t> blocks;
   for (StringRef path : paths)
-    ++blocks[getBlock(path)];
+    ++blocks[getBlock(path).ltrim('/')];
   if (blocks.empty())
-    return "";
+    return {};
   auto most = llvm::max_element(blocks, [](const auto &a, const auto &b) { return a.second < b.second; });
   if (most->second * 10 >= paths.size() * 6)
-    return most->first.ltrim('/').str();
-  return blocks.front().first.ltrim('/').str() + " … " + blocks.back().first.ltrim('/').str();
+    return {most->first.str(), most->first.str()};
+  return {blocks.front().first.str(), blocks.back().first.str()};
 }
+
 } // namespace
 
 NodeParameters para::getNodeParameters(func::FuncOp main) {
@@ -60,12 +61,22 @@ std::vector<LayerName> para::nameLayers(ArrayRef<Segment> segments, const NodePa
             if (size_t end = parameter.find_last_of(separators); end != StringRef::npos && end > 0)
               modules.push_back(parameter.take_front(end));
       }
-      LayerName name{join(modules.empty() ? all : modules), all.empty() ? "" : all.front().str(), all.empty() ? "" : all.back().str()};
-      if (name.name.empty())
-        name.name = "layer " + std::to_string(names.size());
-      names.push_back(std::move(name));
+      auto [begin, end] = findBlocks(modules.empty() ? all : modules);
+      if (begin.empty())
+        begin = end = "layer " + std::to_string(names.size());
+      names.push_back({begin, end, all.empty() ? "" : all.front().str(), all.empty() ? "" : all.back().str()});
     }
   return names;
 }
 
-std::string para::nameRow(const std::string &first, const std::string &last) { return first == last ? first : first + " to " + last; }
+std::string para::nameRow(const LayerName &first, const LayerName &last) {
+  StringRef begin = first.begin, end = last.end;
+  if (begin == end)
+    return first.begin;
+  // What both paths begin with is said once; the part before the end's number stays with it.
+  size_t same = std::mismatch(begin.begin(), begin.begin() + std::min(begin.size(), end.size()), end.begin()).first - begin.begin();
+  size_t cut = end.take_front(same).find_last_of(separators);
+  if (cut != StringRef::npos && isNumber(end.drop_front(cut + 1)))
+    cut = end.take_front(cut).find_last_of(separators);
+  return (begin + " … " + (cut == StringRef::npos ? end : end.drop_front(cut + 1))).str();
+}

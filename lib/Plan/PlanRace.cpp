@@ -41,7 +41,7 @@ std::string checkFit(const PlanPrice &price, const Machine &machine) {
 }
 } // namespace
 
-std::vector<RacedPlan> PlanRace::run(size_t simulated) {
+std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
   const PlanRequest &request = options.request;
   int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
   auto isGiven = [&](StringRef axis, int64_t size) {
@@ -71,6 +71,8 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated) {
             if (!request.train && recompute != std::string("none"))
               continue;
             if (!request.recompute.empty() && request.recompute != "auto" && request.recompute != recompute)
+              continue;
+            if (onlyKnown && !pricer->isKnown(tensor, request.train ? rows : 0, sequence))
               continue;
             Plan plan;
             plan.data = data;

@@ -19,6 +19,8 @@ public:
   virtual PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts = nullptr) = 0;
   virtual size_t getNumLayers() const = 0;
   virtual void takeMachine() = 0;
+  /// Whether a plan with these can be priced without partitioning; with rows 0: with any.
+  virtual bool isKnown(int64_t tensor, int64_t rows, bool sequence) const = 0;
 };
 
 /// "products 4096 x 14336 x 4096", "attention: 32 heads, 4096 queries, 4096 keys".

@@ -148,6 +148,12 @@ public:
 
   size_t getNumLayers() const override { return layers.size(); }
   void takeMachine() override { device = options.machine.getDevice(0); }
+  bool isKnown(int64_t tensor, int64_t rows, bool sequence) const override {
+    return llvm::any_of(variants, [&](const auto &entry) {
+      auto [itsTensor, itsRows, itsSequence] = entry.first;
+      return itsTensor == tensor && (rows == 0 || itsRows == rows) && itsSequence == sequence;
+    });
+  }
 
   static std::string nameOfSchedule(const Plan &plan) { return llvm::formatv("{0} {1} {2}", plan.schedule, plan.pipeline, plan.microbatches).str(); }
   const Schedule *getSchedule(const Plan &plan, std::string &fault) {
@@ -309,23 +315,23 @@ private:
       it->count += 1;
       it->seconds += seconds;
     };
-    auto addPhase = [&](const PhaseWork &phase) {
+    auto addPhase = [&](const PhaseWork &phase, bool sends) {
       for (const KernelWork &kernel : phase.kernels)
         add(describe(kernel), false, run(kernel));
       for (const TrafficWork &message : phase.traffic)
-        if (message.axis != "data" || !message.isEarly)
+        if (sends && (message.axis != "data" || !message.isEarly))
           add(describe(message), true, send(kindOf(message.kind), message.axis, message.bytes, plan));
     };
     bool again = plan.recompute == "full" && options.request.train;
     for (int times = 0; times < (again ? 2 : 1); ++times)
-      addPhase(work.forward);
-    addPhase(work.backwardInput);
-    addPhase(work.backwardWeight);
+      addPhase(work.forward, true);
+    addPhase(work.backwardInput, true);
+    addPhase(work.backwardWeight, false); // as getSeconds has it
     double rest = seconds.forwardTraffic * (again ? 2 : 1) + seconds.backwardTraffic;
     for (const PlanParts::Item &item : layer.items)
       rest -= item.sends ? item.seconds : 0;
     if (rest > 1e-9)
-      add("ZeRO's messages over data that compute does not hide", true, rest);
+      add("messages over data that compute does not hide", true, rest);
     llvm::stable_sort(layer.items, [](const PlanParts::Item &a, const PlanParts::Item &b) { return a.seconds > b.seconds; });
     return layer;
   }

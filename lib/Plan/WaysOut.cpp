@@ -39,6 +39,7 @@ public:
     if (llvm::none_of(ways, [](const WayOut &way) { return way.fits; }))
       changeSeveral();
     changeMesh();
+    shrinkBatch();
     growMachine();
     race.setMachine(machine);
     race.setRequest(request);
@@ -66,6 +67,9 @@ private:
     way.savedBytes = refused.price.getPeakBytes() - way.plan.price.getPeakBytes();
     way.slower = refused.price.seconds > 0 ? way.plan.price.seconds / refused.price.seconds - 1 : 0;
     way.fits = way.plan.fault.empty();
+    auto key = [](const Plan &plan) { return std::make_tuple(plan.data, plan.tensor, plan.pipeline, plan.zero, plan.microbatches, plan.recompute, plan.sequenceParallel, plan.schedule); };
+    if (llvm::any_of(ways, [&](const WayOut &other) { return key(other.plan.plan) == key(way.plan.plan); }))
+      return;
     if (way.savedBytes > 0.001 * refused.price.getPeakBytes())
       ways.push_back(std::move(way));
   }
@@ -155,37 +159,62 @@ private:
     add(flags, race.price(plan));
   }
 
-  /// The fewest more nodes under which a plan fits: the given one with more data ranks, or any.
+  /// Of inference, whose batch runs in one piece: the largest part of it, by halves, that fits. Training has microbatches for that.
+  void shrinkBatch() {
+    if (request.train)
+      return;
+    for (int64_t parts = 2; request.batch / refused.plan.data / parts > 0 && request.batch % (refused.plan.data * parts) == 0; parts *= 2) {
+      Plan plan = refused.plan;
+      plan.microbatches = parts;
+      RacedPlan raced = race.price(plan);
+      if (raced.price.memory.empty())
+        return;
+      if (!raced.fault.empty())
+        continue;
+      raced.plan.microbatches = 1;
+      raced.price.seconds /= double(parts);
+      add(llvm::formatv("--dim batch={0}", request.batch / parts).str(), std::move(raced));
+      return;
+    }
+  }
+
+  /// A plan for that many more nodes: the given one with more data ranks, or any.
+  std::optional<RacedPlan> findOn(const Machine &larger) {
+    race.setMachine(larger);
+    if (auto plan = isHand ? widen(refused.plan, larger.getNumRanks(), request.batch) : std::nullopt)
+      if (RacedPlan raced = race.price(rename(*plan)); raced.fault.empty())
+        return raced;
+    std::vector<RacedPlan> others = race.run(4, /*onlyKnown=*/true);
+    if (!others.empty() && others.front().fault.empty())
+      return others.front();
+    return std::nullopt;
+  }
+
+  /// Few more nodes under which a plan fits: doubled until one does, then halved towards what did not suffice.
   void growMachine() {
     const DeviceClass &last = machine.classes.back();
-    int64_t nodes = std::max<int64_t>(1, last.count / last.levels.front().ranks);
-    std::vector<int64_t> more = {1, 2, 3, nodes, 3 * nodes, 7 * nodes, 15 * nodes};
-    llvm::sort(more);
-    more.erase(std::unique(more.begin(), more.end()), more.end());
-    for (int64_t extra : more) {
+    int64_t nodes = std::max<int64_t>(1, last.count / last.levels.front().ranks), low = 0;
+    constexpr int64_t mostTimes = 64;
+    for (int64_t extra = 1; extra < mostTimes * nodes; extra = extra < nodes ? std::min(2 * extra, nodes) : 2 * extra + nodes) {
       auto larger = addNodes(machine, extra);
       if (!larger)
         return;
-      race.setMachine(*larger);
-      std::optional<RacedPlan> found;
-      int64_t ranks = larger->getNumRanks(), block = refused.plan.tensor * refused.plan.pipeline;
-      if (isHand && ranks % block == 0 && request.batch % (ranks / block) == 0) {
-        Plan plan = refused.plan;
-        plan.data = ranks / block;
-        int64_t rows = std::max<int64_t>(1, request.batch / (refused.plan.data * refused.plan.microbatches));
-        plan.microbatches = std::max<int64_t>(1, request.batch / plan.data / rows);
-        if (RacedPlan raced = race.price(rename(plan)); raced.fault.empty())
-          found = std::move(raced);
-      }
+      std::optional<RacedPlan> found = findOn(*larger);
       if (!found) {
-        std::vector<RacedPlan> others = race.run(4);
-        if (!others.empty() && others.front().fault.empty())
-          found = others.front();
+        low = extra;
+        continue;
       }
-      if (found) {
-        add(llvm::formatv("{0} more node{1} ({2} devices)", extra, extra == 1 ? "" : "s", ranks).str(), std::move(*found));
-        return;
+      for (int step = 0; step < 4 && extra - low > 1; ++step) {
+        int64_t middle = low + (extra - low) / 2;
+        if (auto other = findOn(*addNodes(machine, middle))) {
+          found = std::move(other);
+          extra = middle;
+        } else {
+          low = middle;
+        }
       }
+      add(llvm::formatv("{0} more node{1} ({2} devices)", extra, extra == 1 ? "" : "s", found->plan.getNumRanks()).str(), std::move(*found));
+      return;
     }
   }
 

@@ -41,21 +41,20 @@ public:
     race.setRequest(request);
   }
 
-  /// Races again on another machine; a plan given by hand is only priced again where it has a place there.
+  /// Races again on another machine; a plan given by hand is priced again, with other data ranks if it has to be.
   WhatIf ask(std::string change, const Machine &other) {
     WhatIf what{std::move(change), std::nullopt, 0, ""};
     race.setRequest(request);
     race.setMachine(other);
-    bool sameRanks = other.getNumRanks() == chosen.plan.getNumRanks();
-    if (isHand && sameRanks) {
-      what.plan = race.price(chosen.plan);
+    std::vector<RacedPlan> plans;
+    if (!isHand)
+      plans = race.run(8, /*onlyKnown=*/true);
+    if (plans.empty() && (isHand || !request.mesh.empty())) {
+      if (auto plan = widen(chosen.plan, other.getNumRanks(), request.batch))
+        what.plan = race.price(*plan);
+      else
+        what.note = llvm::formatv("the plan that was given has no place for {0} devices", other.getNumRanks()).str();
     } else {
-      if (!sameRanks) {
-        PlanRequest open = openRequest(request);
-        open.ranks = other.getNumRanks();
-        race.setRequest(open);
-      }
-      std::vector<RacedPlan> plans = race.run(8);
       if (!plans.empty() && plans.front().fault.empty())
         what.plan = plans.front();
       else
@@ -65,7 +64,7 @@ public:
       what.gain = chosen.price.seconds / what.plan->price.seconds - 1;
     if (what.plan && what.gain < leastGain) {
       if (what.gain < -leastGain)
-        what.note = "no plan for all of them is faster";
+        what.note = isHand ? "nothing: the given plan is slower with all of them" : "no plan for all of them is faster";
       else
         what.note = "nothing";
       what.gain = std::max(0.0, what.gain);
@@ -81,6 +80,16 @@ private:
   PlanRequest request;
 };
 } // namespace
+
+std::optional<Plan> para::widen(Plan plan, int64_t ranks, int64_t batch) {
+  int64_t block = plan.tensor * plan.pipeline;
+  if (ranks % block || batch % (ranks / block))
+    return std::nullopt;
+  int64_t rows = std::max<int64_t>(1, batch / (plan.data * plan.microbatches));
+  plan.data = ranks / block;
+  plan.microbatches = std::max<int64_t>(1, batch / plan.data / rows);
+  return plan;
+}
 
 std::optional<Machine> para::addNodes(const Machine &machine, int64_t nodes) {
   const DeviceClass &last = machine.classes.back();
@@ -117,17 +126,24 @@ std::vector<WhatIf> para::askWhatIf(PlanRace &race, llvm::ArrayRef<RacedPlan> pl
   Asker asker(race, chosen, isHand);
   std::vector<WhatIf> result;
 
-  Machine roomier = machine;
-  for (DeviceClass &devices : roomier.classes)
-    devices.device.memoryBytes += gib;
-  WhatIf &memory = result.emplace_back(asker.ask("one more GiB a device", roomier));
-  const RacedPlan *next = nullptr; // the plan that a little more memory than that makes possible
+  // Memory changes no price: what the race has refused is asked again.
+  WhatIf &memory = result.emplace_back(WhatIf{"one more GiB a device", std::nullopt, 0, ""});
+  const RacedPlan *next = nullptr; // the plan that the least more memory makes possible
   for (const RacedPlan &raced : plans)
     if (!raced.fault.empty() && !raced.price.memory.empty() && raced.price.getPeakBytes() > machine.getMemoryBytes() && raced.price.seconds > 0 &&
         raced.price.seconds < 0.99 * chosen.price.seconds && (!next || raced.price.getPeakBytes() < next->price.getPeakBytes()))
       next = &raced;
+  if (next && next->price.getPeakBytes() <= machine.getMemoryBytes() + gib) {
+    for (const RacedPlan &raced : plans)
+      if (raced.price.getPeakBytes() <= machine.getMemoryBytes() + gib && !raced.price.memory.empty() && raced.price.seconds < next->price.seconds)
+        next = &raced;
+    memory.plan = race.price(next->plan);
+    memory.plan->fault.clear();
+    memory.gain = chosen.price.seconds / memory.plan->price.seconds - 1;
+  }
   if (memory.gain < leastGain) {
     memory.note = "nothing";
+    memory.plan.reset();
     if (next)
       memory.note += llvm::formatv("; {0:F1} GiB more a device make room for {1}, about {2} faster", (next->price.getPeakBytes() - machine.getMemoryBytes()) / gib, next->plan.recipe,
                                    inPercent(chosen.price.seconds / next->price.seconds - 1));

@@ -22,16 +22,17 @@ struct ExplainRequest {
   int64_t tokens = 0;           ///< of a sample; 0: it is no sequence
 };
 
-/// Consecutive layers of the model of one segment, on one virtual stage.
+/// Consecutive layers of the model on one virtual stage.
 struct LayerRow {
-  size_t begin = 0, end = 0, segment = 0; ///< numbers of layers
+  size_t begin = 0, end = 0; ///< numbers of layers
+  size_t segment = 0;        ///< of the first
   int64_t stage = 0, chunk = 0;
   std::string name;
 };
 
-/// All layers of one segment.
+/// Layers that are alike.
 struct LayerCost {
-  size_t segment = 0;
+  size_t segment = 0;     ///< one of theirs
   std::string name;
   int64_t count = 0;      ///< layers
   double seconds = 0;     ///< of one layer and microbatch, forward and backward
@@ -99,7 +100,8 @@ struct Explanation {
   bool isHand = false;
   int64_t tokens = 0;
   PlanParts parts;
-  std::vector<LayerRow> rows;    ///< in the model's order
+  std::vector<LayerRow> rows;    ///< in the model's order, each of one segment
+  std::vector<LayerRow> stages;  ///< likewise, all that is together on a virtual stage
   std::vector<LayerCost> costly; ///< the costliest first
   PeakMemory peak;
   std::vector<Alternative> alternatives;

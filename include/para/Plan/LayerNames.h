@@ -15,7 +15,7 @@
 namespace para {
 
 struct LayerName {
-  std::string name;
+  std::string begin, end;  ///< the same, where a layer is within a module
   std::string first, last; ///< nodes of the model
 };
 
@@ -26,8 +26,8 @@ NodeParameters getNodeParameters(mlir::func::FuncOp main);
 /// Of every layer of the model, in order: of each segment all the parts that it stands for.
 std::vector<LayerName> nameLayers(llvm::ArrayRef<Segment> segments, const NodeParameters &parameters);
 
-/// "layers.1 to layers.30" of a row of names, or the one.
-std::string nameRow(const std::string &first, const std::string &last);
+/// Of consecutive layers: "model.layers.1 … layers.30", or the one name.
+std::string nameRow(const LayerName &first, const LayerName &last);
 
 } // namespace para
 

@@ -94,8 +94,8 @@ public:
   void setRequest(const PlanRequest &request);
 
   /// All plans that the request allows, the fastest that fits first, then by time, those that do not fit last. So many of the best are
-  /// simulated action by action; the others' times are estimates.
-  std::vector<RacedPlan> run(size_t simulated = 24);
+  /// simulated action by action; the others' times are estimates. `onlyKnown`: nothing is partitioned for it in a way that is new.
+  std::vector<RacedPlan> run(size_t simulated = 24, bool onlyKnown = false);
   /// One plan, simulated. Its fault says why it cannot run; where it cannot be priced at all, its memory is empty.
   RacedPlan price(const Plan &plan);
   PlanParts dissect(const Plan &plan);
