@@ -73,6 +73,21 @@ llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, c
     return plan.takeError();
   return std::optional<Plan>(std::move(*plan));
 }
+/// Which of two plans that do not fit needs less; those without a price last.
+bool isNearer(const RacedPlan &a, const RacedPlan &b) {
+  auto key = [](const RacedPlan &raced) { return std::make_pair(raced.price.memory.empty(), raced.price.getPeakBytes()); };
+  return key(a) < key(b);
+}
+
+/// Of a sample: where an input of whole numbers is a row of them for each sample; 0: there is none.
+int64_t countTokens(func::FuncOp main, int64_t batch) {
+  for (BlockArgument argument : main.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (getArgKind(main, argument.getArgNumber()) == "input" && type.getElementType().isInteger() && type.getRank() == 2 && type.getDimSize(0) == batch)
+      return type.getDimSize(1);
+  }
+  return 0;
+}
 } // namespace
 
 bool para::isRaced(const DriverOptions &options) { return !options.machine.empty() && options.explainFiles.empty(); }
@@ -108,6 +123,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.shards = options.shards;
   if (options.microbatches > request.batch)
     return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");
+  NodeParameters parameters = getNodeParameters(main);
   std::vector<Segment> segments = foldLayers(main);
   PassManager pm(folded->getContext());
   pm.enableVerifier(false);
@@ -118,26 +134,43 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   auto fixed = getFixedPlan(options, request);
   if (!fixed)
     return fixed.takeError();
+  PlanRace race(*folded, segments, search);
   std::vector<RacedPlan> plans;
-  if (*fixed) {
-    auto priced = priceFolded(*folded, segments, search, **fixed);
-    if (!priced)
-      return priced.takeError();
-    plans.push_back(std::move(*priced));
+  if (fixed->has_value()) {
+    plans.push_back(race.price(**fixed));
+    if (plans.front().price.memory.empty())
+      return fail(plans.front().fault);
   } else {
-    plans = raceFolded(*folded, segments, search);
+    plans = race.run();
   }
   if (plans.empty())
     return fail("no mesh of " + llvm::Twine(request.ranks) + " ranks suits a batch of " + llvm::Twine(request.batch) + " and the flags given");
-  if (options.simulate && options.json)
-    os << llvm::formatv("{0:2}\n", toJson(plans.front(), search));
-  else if (options.simulate || options.explain)
+  bool fits = plans.front().fault.empty();
+  if (!fits) // the plan that is nearest to fitting speaks for all
+    std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));
+  bool refuses = !fits;
+  bool explains = options.explain || refuses || (options.simulate && !options.json);
+  std::optional<Explanation> why;
+  if (explains)
+    why = explain(race, {plans, nameLayers(segments, parameters), fixed->has_value(), countTokens(main, request.batch)});
+  if ((options.simulate || options.explain) && options.json) {
+    llvm::json::Value json = toJson(plans.front(), search);
+    if (options.explain)
+      (*json.getAsObject())["explain"] = toJson(*why);
+    os << llvm::formatv("{0:2}\n", json);
+  } else if (options.simulate || options.explain) {
     printRace(plans, search, os);
-  if (!plans.front().fault.empty()) {
-    std::string causes;
-    for (const RacedPlan &raced : llvm::ArrayRef(plans).take_front(8))
-      causes += "\n  " + raced.plan.recipe + ": " + raced.fault;
-    return fail("no plan fits:" + causes + "\nmore ranks, a smaller batch (--dim batch=N), more microbatches (--microbatches M) or recomputation (--recompute=full) make room");
+    printExplanation(*why, os);
+  }
+  os.flush();
+  if (refuses) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    if (why->refusal)
+      printRefusal(*why->refusal, stream);
+    else
+      stream << "  " << plans.front().plan.recipe << ": " << plans.front().fault << "\n";
+    return fail("no plan fits\n" + llvm::StringRef(text).rtrim());
   }
   return plans.front().plan;
 }

@@ -1,4 +1,4 @@
-#include "para/Plan/Search.h"
+#include "Pricer.h"
 
 #include "para/Collectives/Passes.h"
 #include "para/Cost/Collective.h"
@@ -17,9 +17,6 @@ using namespace mlir;
 using namespace para;
 
 namespace {
-/// Every plan's estimate is a few sums; so many of the best are simulated action by action.
-constexpr size_t mostSimulated = 24;
-
 CollectiveKind kindOf(TrafficWork::Kind kind) {
   switch (kind) {
   case TrafficWork::AllReduce: return CollectiveKind::AllReduce;
@@ -45,7 +42,7 @@ struct LayerSeconds {
   double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
 };
 
-class Race {
+class Race : public Pricer {
 public:
   Race(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options)
       : module(module), segments(segments), options(options), device(options.machine.getDevice(0)) {
@@ -99,7 +96,7 @@ public:
     return variant;
   }
 
-  PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault) {
+  PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts) override {
     PlanPrice price;
     int64_t rows = std::max<int64_t>(1, options.request.batch / (plan.data * plan.microbatches));
     const Variant &variant = getVariant(plan.tensor, rows, plan.sequenceParallel);
@@ -148,7 +145,13 @@ public:
                                                              2, plan.tensor * plan.data);
     for (size_t v = 0; v < costs.costs.size(); ++v)
       costs.costs[v].activationBytes = int64_t(kept[v]);
-    finish(price, plan, *schedule, schedules.find(nameOfSchedule(plan))->second.inFlight, costs, memory, kept, simulates, fault);
+    const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
+    if (parts) {
+      *parts = {layers, {}, cut, *schedule, costs, inFlight};
+      for (auto [work, ofLayer] : llvm::zip_equal(variant.works, seconds))
+        parts->segments.push_back(dissect(work, ofLayer, plan));
+    }
+    finish(price, plan, *schedule, inFlight, costs, memory, kept, simulates, fault);
     price.flops = getModelFlops(variant, plan);
     price.peakFlops = 0;
     for (const DeviceClass &c : options.machine.classes)
@@ -156,7 +159,14 @@ public:
     return price;
   }
 
-  size_t numLayers() const { return layers.size(); }
+  size_t getNumLayers() const override { return layers.size(); }
+  void takeMachine() override { device = options.machine.getDevice(0); }
+  bool isKnown(int64_t tensor, int64_t rows, bool sequence) const override {
+    return llvm::any_of(variants, [&](const auto &entry) {
+      auto [itsTensor, itsRows, itsSequence] = entry.first;
+      return itsTensor == tensor && (rows == 0 || itsRows == rows) && itsSequence == sequence;
+    });
+  }
 
   static std::string nameOfSchedule(const Plan &plan) { return llvm::formatv("{0} {1} {2}", plan.schedule, plan.pipeline, plan.microbatches).str(); }
   const Schedule *getSchedule(const Plan &plan, std::string &fault) {
@@ -334,6 +344,39 @@ private:
     cost.update += update.bytes > 0 ? run(update) : 0;
   }
 
+  /// What a layer costs by itself, and of which kernels and messages.
+  PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
+    PlanParts::Layer layer;
+    HostSeconds host;
+    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan);
+    auto add = [&](std::string name, bool sends, double seconds) {
+      auto it = llvm::find_if(layer.items, [&](const PlanParts::Item &item) { return item.name == name; });
+      if (it == layer.items.end())
+        it = layer.items.insert(it, {name, 0, 0, sends});
+      it->count += 1;
+      it->seconds += seconds;
+    };
+    auto addPhase = [&](const PhaseWork &phase, bool sends) {
+      for (const KernelWork &kernel : phase.kernels)
+        add(describe(kernel), false, run(kernel));
+      for (const TrafficWork &message : phase.traffic)
+        if (sends && (message.axis != "data" || !message.isEarly))
+          add(describe(message), true, send(kindOf(message.kind), message.axis, message.bytes, plan));
+    };
+    bool again = plan.recompute == "full" && options.request.train;
+    for (int times = 0; times < (again ? 2 : 1); ++times)
+      addPhase(work.forward, true);
+    addPhase(work.backwardInput, true);
+    addPhase(work.backwardWeight, false); // as getSeconds has it
+    double rest = seconds.forwardTraffic * (again ? 2 : 1) + seconds.backwardTraffic;
+    for (const PlanParts::Item &item : layer.items)
+      rest -= item.sends ? item.seconds : 0;
+    if (rest > 1e-9)
+      add("messages over data that compute does not hide", true, rest);
+    llvm::stable_sort(layer.items, [](const PlanParts::Item &a, const PlanParts::Item &b) { return a.seconds > b.seconds; });
+    return layer;
+  }
+
   void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, ArrayRef<int64_t> inFlight, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
     std::vector<double> busy(plan.pipeline, 0), once(plan.pipeline, 0);
     double way = 0;
@@ -392,7 +435,7 @@ private:
   std::set<std::string> present; ///< nodes of the folded program
   ArrayRef<Segment> segments;
   const SearchOptions &options;
-  const Device &device;
+  Device device;
   std::vector<size_t> layers; ///< the model's layers, each by its segment
   std::map<std::tuple<int64_t, int64_t, bool>, Variant> variants;
   struct KnownSchedule {
@@ -403,142 +446,15 @@ private:
   std::map<std::string, KnownSchedule> schedules; ///< by name, stages and microbatches
 };
 
-/// Numbers to divide `whole` by that keep meshes few: all divisors up to 16, powers of two and their triples beyond.
-std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
-  std::vector<int64_t> result;
-  for (int64_t d = 1; d <= std::min(whole, most); ++d) {
-    int64_t odd = d;
-    while (odd % 2 == 0)
-      odd /= 2;
-    if (whole % d == 0 && (d <= 16 || odd == 1 || odd == 3))
-      result.push_back(d);
-  }
-  return result;
-}
-
-/// Rows of a microbatch that are tried, of so many a rank: powers of two, more of them than 16 gain nothing and keep more.
-std::vector<int64_t> getRows(const PlanRequest &request, int64_t rank) {
-  if (request.microbatches)
-    return rank % request.microbatches ? std::vector<int64_t>() : std::vector<int64_t>{rank / request.microbatches};
-  if (!request.separable || !request.train)
-    return {rank};
-  std::vector<int64_t> rows;
-  for (int64_t r = 1; r <= 16 && rank % r == 0; r *= 2)
-    rows.push_back(r);
-  return rows;
-}
-
-/// Schedules that are tried: 1F1B, and chunks where there are layers for them and microbatches to fill them.
-std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stages, int64_t microbatches, size_t layers) {
-  if (!options.request.schedule.empty())
-    return {options.request.schedule};
-  std::vector<std::string> schedules = {"1f1b"};
-  if (stages > 1 && microbatches % stages == 0 && !options.onlyCompiled)
-    for (int64_t chunks : {2, 4, 8})
-      if (int64_t(layers) >= chunks * stages)
-        schedules.push_back("interleaved:" + std::to_string(chunks));
-  return schedules;
-}
-
-std::string checkFit(const PlanPrice &price, const SearchOptions &options) {
-  const Execution &execution = options.execution;
-  double peak = price.getPeakBytes() * (1 + execution.fragmentation) + execution.contextBytes, room = options.machine.getMemoryBytes();
-  if (peak <= room)
-    return "";
-  return llvm::formatv("needs {0:F1} GiB of {1:F1} GiB a device", peak / (1 << 30), room / (1 << 30)).str();
-}
 } // namespace
+
+std::unique_ptr<Pricer> Pricer::create(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options) {
+  return std::make_unique<Race>(module, segments, options);
+}
 
 double PlanPrice::getPeakBytes() const {
   double peak = 0;
   for (const Memory &stage : memory)
     peak = std::max(peak, stage.getTotal());
   return peak;
-}
-
-std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options) {
-  Race race(module, segments, options);
-  const PlanRequest &request = options.request;
-  int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
-  auto isGiven = [&](StringRef axis, int64_t size) {
-    auto it = request.mesh.find(axis.str());
-    return it == request.mesh.end() ? true : it->second == size;
-  };
-  bool fixesTensor = request.mesh.count("tensor") != 0;
-  std::vector<RacedPlan> plans;
-  for (int64_t tensor : divisorsOf(ranks, fixesTensor ? ranks : std::min(ranks, node))) {
-    if (!isGiven("tensor", tensor))
-      continue;
-    for (int64_t pipeline : divisorsOf(ranks / tensor, int64_t(race.numLayers()))) {
-      int64_t data = ranks / tensor / pipeline;
-      if (!isGiven("pipeline", pipeline) || !isGiven("data", data) || data > request.batch || request.batch % data)
-        continue;
-      for (int64_t rows : getRows(request, request.batch / data)) {
-        int64_t microbatches = request.batch / data / rows;
-        for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
-          if (request.zero >= 0 && data > 1 && zero != request.zero)
-            continue;
-          for (const std::string &schedule : getSchedules(options, pipeline, microbatches, race.numLayers()))
-            for (const char *recompute : {"none", "selective", "full"})
-              for (bool sequence : {false, true}) {
-            if (sequence ? tensor == 1 || request.noSequenceParallel : request.sequenceParallel && tensor > 1)
-              continue;
-            if (recompute == std::string("selective") && options.storage.fusesAttention && request.recompute != recompute)
-              continue; // there are no scores to save
-            if (!request.train && recompute != std::string("none"))
-              continue;
-            if (!request.recompute.empty() && request.recompute != "auto" && request.recompute != recompute)
-              continue;
-            Plan plan;
-            plan.data = data;
-            plan.tensor = tensor;
-            plan.pipeline = pipeline;
-            plan.zero = zero;
-            plan.microbatches = microbatches;
-            plan.schedule = schedule;
-            plan.recompute = recompute;
-            plan.shards = request.shards;
-            plan.sequenceParallel = sequence;
-            plan.bucketBytes = request.bucketBytes;
-            plan.recipe = nameOf(plan) + (sequence ? " + sequence" : "") + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");
-            RacedPlan raced{plan, {}, ""};
-            raced.price = race.estimate(plan, false, raced.fault);
-            if (raced.fault.empty())
-              raced.fault = checkFit(raced.price, options);
-            plans.push_back(std::move(raced));
-          }
-        }
-      }
-    }
-  }
-  auto sort = [&] {
-    llvm::stable_sort(plans, [](const RacedPlan &a, const RacedPlan &b) {
-      return std::make_pair(!a.fault.empty(), a.price.seconds) < std::make_pair(!b.fault.empty(), b.price.seconds);
-    });
-  };
-  sort();
-  for (size_t i = 0; i < std::min(plans.size(), mostSimulated) && plans[i].fault.empty(); ++i) {
-    plans[i].price = race.estimate(plans[i].plan, true, plans[i].fault);
-    if (plans[i].fault.empty())
-      plans[i].fault = checkFit(plans[i].price, options);
-  }
-  if (plans.size() > mostSimulated) { // estimates of the others do not race with simulations
-    std::stable_sort(plans.begin(), plans.begin() + mostSimulated, [](const RacedPlan &a, const RacedPlan &b) {
-      return std::make_pair(!a.fault.empty(), a.price.seconds) < std::make_pair(!b.fault.empty(), b.price.seconds);
-    });
-  } else {
-    sort();
-  }
-  return plans;
-}
-
-llvm::Expected<RacedPlan> para::priceFolded(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options, const Plan &plan) {
-  Race race(module, segments, options);
-  RacedPlan raced{plan, {}, ""};
-  raced.price = race.estimate(plan, true, raced.fault);
-  if (!raced.fault.empty() && raced.price.memory.empty())
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), raced.fault);
-  if (raced.fault.empty())
-    raced.fault = checkFit(raced.price, options);
-  return raced;
 }

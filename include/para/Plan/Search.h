@@ -5,7 +5,7 @@
 // into stages, and the schedule is simulated. How many ranks share `data` and `pipeline` needs no further partitioning: it changes sizes of
 // communicators and of what is cut over them, which are counted apart (Segments.h).
 //
-// Example: searchFolded(module, segments, {.request = request, .machine = machine}) for 175 billion parameters on 1 024 devices.
+// Example: PlanRace(module, segments, options).run() for 175 billion parameters on 1 024 devices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_PLAN_SEARCH_H
@@ -20,6 +20,8 @@
 #include "para/Simulate/Simulate.h"
 
 #include "mlir/IR/BuiltinOps.h"
+
+#include <memory>
 
 namespace para {
 
@@ -56,11 +58,57 @@ struct RacedPlan {
   std::string fault; ///< why it cannot run; empty if it can
 };
 
-/// All plans of the race, the fastest that fits first, then by time, those that do not fit last. `module` holds the folded training step.
-std::vector<RacedPlan> raceFolded(mlir::ModuleOp module, llvm::ArrayRef<Segment> segments, const SearchOptions &options);
+/// How the price of a plan comes about.
+struct PlanParts {
+  /// Kernels or messages that are alike, of one microbatch.
+  struct Item {
+    std::string name;
+    int64_t count = 0;
+    double seconds = 0; ///< of all of them
+    bool sends = false;
+  };
+  /// One layer of a segment; the layers that a segment stands for are alike.
+  struct Layer {
+    StageCost cost;
+    PlanPrice::Memory memory; ///< activations: kept of one microbatch
+    std::vector<Item> items;
+    double getSeconds() const { return cost.forward + cost.backwardInput + cost.backwardWeight + cost.forwardTraffic + cost.backwardTraffic; }
+  };
+  std::vector<size_t> layers;         ///< of the model, each by its segment
+  std::vector<Layer> segments;
+  std::vector<int64_t> virtualStages; ///< of each of the model's layers
+  Schedule schedule;
+  PipelineCosts costs;
+  std::vector<int64_t> inFlight;      ///< microbatches whose activations a virtual stage holds at most
+};
 
-/// One plan priced in the same way.
-llvm::Expected<RacedPlan> priceFolded(mlir::ModuleOp module, llvm::ArrayRef<Segment> segments, const SearchOptions &options, const Plan &plan);
+class Pricer;
+
+/// A race that remembers what it has partitioned: another machine, another request for the same batch and single plans cost sums only.
+/// `module` holds the folded training step.
+///
+/// Example: PlanRace race(module, segments, options); auto plans = race.run(); race.setMachine(larger); auto others = race.run();
+class PlanRace {
+public:
+  PlanRace(mlir::ModuleOp module, llvm::ArrayRef<Segment> segments, SearchOptions options);
+  ~PlanRace();
+
+  const SearchOptions &getOptions() const { return options; }
+  size_t getNumLayers() const;
+  void setMachine(const Machine &machine); ///< and the number of ranks
+  void setRequest(const PlanRequest &request);
+
+  /// All plans that the request allows, the fastest that fits first, then by time, those that do not fit last. So many of the best are
+  /// simulated action by action; the others' times are estimates. `onlyKnown`: nothing is partitioned for it in a way that is new.
+  std::vector<RacedPlan> run(size_t simulated = 24, bool onlyKnown = false);
+  /// One plan, simulated. Its fault says why it cannot run; where it cannot be priced at all, its memory is empty.
+  RacedPlan price(const Plan &plan);
+  PlanParts dissect(const Plan &plan);
+
+private:
+  SearchOptions options;
+  std::unique_ptr<Pricer> pricer;
+};
 
 } // namespace para
 

@@ -1,0 +1,126 @@
+#include "Candidate.h"
+#include "Explaining.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <set>
+
+using namespace para;
+
+namespace {
+/// What of the ranks an axis has.
+enum class Share { One, Some, All };
+
+/// A recipe or a mix that people know.
+struct Kind {
+  const char *name;
+  Share data, tensor, pipeline;
+  int zero;
+  const char *recipe = ""; ///< that makes a plan which no race has
+};
+const Kind kKinds[] = {
+    {"ddp", Share::All, Share::One, Share::One, 0},
+    {"zero1", Share::All, Share::One, Share::One, 1},
+    {"zero2", Share::All, Share::One, Share::One, 2},
+    {"zero3", Share::All, Share::One, Share::One, 3},
+    {"tensor", Share::One, Share::All, Share::One, 0, "tensor"},
+    {"pipeline", Share::One, Share::One, Share::All, 0, "pipeline"},
+    {"model-parallel", Share::One, Share::One, Share::All, 0, "model-parallel"},
+    {"zero1 x tensor", Share::Some, Share::Some, Share::One, 1},
+    {"zero3 x tensor", Share::Some, Share::Some, Share::One, 3},
+    {"zero1 x pipeline", Share::Some, Share::One, Share::Some, 1},
+    {"tensor x pipeline", Share::One, Share::Some, Share::Some, 0},
+    {"ddp x tensor x pipeline", Share::Some, Share::Some, Share::Some, 0},
+    {"zero1 x tensor x pipeline", Share::Some, Share::Some, Share::Some, 1},
+};
+
+bool suits(Share share, int64_t size, int64_t ranks) { return share == Share::One ? size == 1 : share == Share::All ? size == ranks : size > 1 && size < ranks; }
+
+bool isOf(const Kind &kind, const Plan &plan, int64_t ranks) {
+  bool naive = kind.recipe == llvm::StringRef("model-parallel");
+  return suits(kind.data, plan.data, ranks) && suits(kind.tensor, plan.tensor, ranks) && suits(kind.pipeline, plan.pipeline, ranks) &&
+         (kind.data == Share::One || plan.zero == kind.zero) && (!naive || plan.microbatches == 1);
+}
+
+double getSent(const PlanPrice &price) {
+  double sent = 0;
+  for (const auto &[kind, seconds] : price.exposed)
+    sent += seconds;
+  return sent;
+}
+
+/// What makes a plan slower: where most of the difference is.
+std::string explainSlower(const RacedPlan &plan, const RacedPlan &chosen) {
+  double compute = plan.price.compute - chosen.price.compute, sent = getSent(plan.price) - getSent(chosen.price), wait = plan.price.bubble - chosen.price.bubble;
+  if (plan.price.seconds <= chosen.price.seconds)
+    return "faster than the plan that was given";
+  double most = std::max({compute, sent, wait});
+  if (most <= 0)
+    return "";
+  if (most == compute) {
+    bool again = plan.plan.recompute != "none" && chosen.plan.recompute == "none";
+    return "+" + inSeconds(compute) + (again ? " of compute: the forward pass runs again" : " of compute: smaller or uneven pieces");
+  }
+  return "+" + inSeconds(most) + (most == sent ? " of communication that nothing hides" : " of waiting");
+}
+
+/// Why no race has such a plan.
+std::string explainAbsence(const Kind &kind, const PlanRace &race, int64_t ranks) {
+  const PlanRequest &request = race.getOptions().request;
+  if (ranks == 1)
+    return "there is one device";
+  if (kind.data == Share::All && ranks > request.batch)
+    return llvm::formatv("a batch of {0} has no sample for each of {1} devices", request.batch, ranks).str();
+  if (kind.data == Share::All && request.batch % ranks)
+    return llvm::formatv("a batch of {0} does not fall into {1} equal parts", request.batch, ranks).str();
+  if (kind.zero > 0 && !request.train)
+    return "nothing is trained: there are no gradients and no states";
+  if (kind.pipeline == Share::All && int64_t(race.getNumLayers()) < ranks)
+    return llvm::formatv("the model has {0} layers, too few for {1} stages", race.getNumLayers(), ranks).str();
+  int parts = (kind.data != Share::One) + (kind.tensor != Share::One) + (kind.pipeline != Share::One);
+  if (parts == 3 && ranks < 8)
+    return llvm::formatv("{0} devices have no three factors", ranks).str();
+  return llvm::formatv("no such mesh of {0} devices suits a batch of {1}", ranks, request.batch).str();
+}
+} // namespace
+
+std::vector<Alternative> para::findAlternatives(PlanRace &race, llvm::ArrayRef<RacedPlan> plans, const RacedPlan &chosen) {
+  std::vector<Alternative> alternatives;
+  const SearchOptions &options = race.getOptions();
+  int64_t ranks = options.machine.getNumRanks();
+  for (const Kind &kind : kKinds) {
+    Alternative alternative{kind.name, std::nullopt, ""};
+    const RacedPlan *best = isOf(kind, chosen.plan, ranks) ? &chosen : nullptr;
+    for (const RacedPlan &raced : plans)
+      if (isOf(kind, raced.plan, ranks) && (!best || (best->price.memory.empty() && !raced.price.memory.empty())))
+        best = &raced;
+    // The race has no axis that leaves a node and no pipeline of one microbatch.
+    bool isTensor = kind.tensor == Share::All;
+    if (!best && *kind.recipe && ranks > 1) {
+      PlanRequest request = options.request;
+      request.ranks = ranks;
+      auto plan = makeRecipe(kind.recipe, request);
+      if (plan && (!isTensor || ranks <= 4 * options.machine.getRanksPerNode()) && (kind.pipeline != Share::All || ranks <= int64_t(race.getNumLayers())))
+        alternative.plan = race.price(*plan);
+      else
+        llvm::consumeError(plan.takeError());
+    } else if (best) {
+      alternative.plan = *best;
+    }
+    if (alternative.plan && alternative.plan->price.memory.empty()) { // cannot be priced at all
+      alternative.reason = alternative.plan->fault;
+      alternative.plan.reset();
+    } else if (!alternative.plan) {
+      alternative.reason = isTensor && ranks > 1 ? llvm::formatv("{0} devices are many nodes: a layer cut over all of them mostly sends", ranks).str() : explainAbsence(kind, race, ranks);
+    } else if (!alternative.plan->fault.empty()) {
+      const PlanPrice &price = alternative.plan->price;
+      std::vector<PeakItem> items = getItems(price.memory[getPeakStage(price)]);
+      alternative.reason = alternative.plan->fault + (items.empty() ? "" : ", most of it " + items.front().name + " " + inBytes(items.front().bytes));
+    } else {
+      alternative.reason = best == &chosen ? "chosen" : explainSlower(*alternative.plan, chosen);
+    }
+    alternatives.push_back(std::move(alternative));
+  }
+  return alternatives;
+}

@@ -1,0 +1,33 @@
+//===- Pricer.h - Prices of plans of one model --------------------*- C++ -*-===//
+//
+// What the race asks: see PlanRace in Search.h. What has been partitioned is kept from plan to plan.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LIB_PLAN_PRICER_H
+#define PARA_LIB_PLAN_PRICER_H
+
+#include "para/Plan/Search.h"
+
+namespace para {
+
+class Pricer {
+public:
+  /// `options` outlive the pricer and may change between two plans; takeMachine() tells of another machine.
+  static std::unique_ptr<Pricer> create(mlir::ModuleOp module, llvm::ArrayRef<Segment> segments, const SearchOptions &options);
+  virtual ~Pricer() = default;
+
+  virtual PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts = nullptr) = 0;
+  virtual size_t getNumLayers() const = 0;
+  virtual void takeMachine() = 0;
+  /// Whether a plan with these can be priced without partitioning; with rows 0: with any.
+  virtual bool isKnown(int64_t tensor, int64_t rows, bool sequence) const = 0;
+};
+
+/// "products 4096 x 14336 x 4096", "attention: 32 heads, 4096 queries, 4096 keys".
+std::string describe(const KernelWork &work);
+/// "all-reduce over tensor, 64.0 MiB".
+std::string describe(const TrafficWork &work);
+
+} // namespace para
+
+#endif
