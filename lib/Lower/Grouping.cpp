@@ -162,9 +162,20 @@ bool Grouping::hasPathOutside(int a, int b) {
   return false;
 }
 
+bool Grouping::separatesRepeats(const Group &x, const Group &y) {
+  auto repeats = [](Operation *op) { return op->hasAttr("para.repeats"); };
+  const Group &first = position[x.ops.front()] < position[y.ops.front()] ? x : y, &second = &first == &x ? y : x;
+  if (llvm::none_of(second.ops, repeats))
+    return false;
+  for (Operation *op = first.ops.back()->getNextNode(); op && position[op] < position[second.ops.front()]; op = op->getNextNode())
+    if (!repeats(op) && op->getNumOperands() > 0)
+      return true;
+  return false;
+}
+
 bool Grouping::merge(int a, int b) {
   Group &x = groups[a], &y = groups[b];
-  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows))
+  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) || separatesRepeats(x, y))
     return false;
   int64_t rows = std::max(x.rows, y.rows);
   SmallVector<Operation *> ops;
@@ -352,17 +363,6 @@ bool Grouping::readsRows(const Group &group) {
   return true;
 }
 
-bool Grouping::separatesRepeats(const Group &x, const Group &y) {
-  auto repeats = [](Operation *op) { return op->hasAttr("para.repeats"); };
-  if (llvm::none_of(x.ops, repeats) && llvm::none_of(y.ops, repeats))
-    return false;
-  const Group &first = position[x.ops.front()] < position[y.ops.front()] ? x : y, &second = &first == &x ? y : x;
-  for (Operation *op = first.ops.back(); op && position[op] < position[second.ops.front()]; op = op->getNextNode())
-    if (op != first.ops.back() && !repeats(op) && op->getNumOperands() > 0)
-      return true;
-  return false;
-}
-
 void Grouping::joinSiblings() {
   llvm::MapVector<Value, SmallVector<int>> readers;
   for (unsigned g = 0; g < groups.size(); ++g)
@@ -379,8 +379,6 @@ void Grouping::joinSiblings() {
           continue;
         int64_t xSize = productOf(facts.get(x.ops.back()).loops), ySize = productOf(facts.get(y.ops.back()).loops);
         if (x.rows == 0 && xSize != ySize)
-          continue;
-        if (separatesRepeats(x, y))
           continue;
         merge(list[i], list[j]);
       }
