@@ -111,7 +111,13 @@ public:
     std::optional<Plan> raced;
     if (isRaced(options) && !isStageBeforePlan(options.emit)) {
       begin("plan");
-      auto chosen = racePlans(*module, autodiff, options, llvm::outs());
+      std::map<std::string, std::string> files;
+      auto chosen = racePlans(*module, autodiff, options, llvm::outs(), files);
+      for (const auto &[path, text] : files)
+        if (!writeText(path, text)) {
+          llvm::consumeError(chosen.takeError());
+          return kInputAtFault;
+        }
       if (!chosen)
         return complain(chosen.takeError(), kRefused);
       raced = std::move(*chosen);

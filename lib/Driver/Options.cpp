@@ -202,6 +202,8 @@ ArrayRef<Flag> getFlags() {
        checked(&D::execution, [](StringRef value) { return Execution::get(value).takeError(); })},
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json)},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut)},
+      {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host)", Takes::Value, text(&D::report)},
+      {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut)},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients)},
       {"--run", "...", "compile and run at once; what follows are the executable's flags", Takes::Nothing, on(&D::run)},
       {"--progress", "WHEN", "auto, always, never", Takes::Value, choice(&D::progress, {"auto", "always", "never"})},
@@ -221,7 +223,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--report", "--verify", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--verify", "--calibrate"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {
@@ -261,6 +263,7 @@ Error checkTogether(const DriverOptions &options) {
 
 Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> arguments) {
   DriverOptions options;
+  options.arguments.assign(arguments.begin(), arguments.end());
   for (size_t i = 0; i < arguments.size(); ++i) {
     StringRef argument = arguments[i];
     if (!argument.starts_with("-") || argument == "-") {

@@ -2,9 +2,12 @@
 #include "para/IR/Program.h"
 #include "para/Plan/Explain.h"
 #include "para/Plan/Planner.h"
+#include "para/Report/Report.h"
+#include "para/Simulate/Trace.h"
 #include "para/Support/JsonFile.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -73,6 +76,51 @@ llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, c
     return plan.takeError();
   return std::optional<Plan>(std::move(*plan));
 }
+/// The machine of the flags, or this one with the ranks that they ask for.
+llvm::Expected<Machine> getMachine(const DriverOptions &options) {
+  if (!options.machine.empty())
+    return Machine::get(options.machine);
+  int64_t ranks = options.ranks;
+  if (ranks == 0 && llvm::StringRef(options.plan).ends_with(".json")) {
+    auto plan = readPlan(options.plan);
+    if (!plan)
+      return plan.takeError();
+    ranks = plan->getNumRanks();
+  }
+  for (const auto &[axis, size] : options.mesh)
+    if (options.ranks == 0)
+      ranks = std::min(kMostRanks, std::max<int64_t>(1, ranks) * std::min(size, kMostRanks));
+  return Machine::getHost(std::max<int64_t>(1, ranks));
+}
+
+/// What was typed, for a shell.
+std::string quote(const DriverOptions &options) {
+  std::string text = "para-opt";
+  for (llvm::StringRef argument : options.arguments) {
+    bool plain = !argument.empty() && llvm::all_of(argument, [](char c) { return llvm::isAlnum(c) || llvm::StringRef("-_=./,:+@%").contains(c); });
+    std::string quoted;
+    for (char c : argument)
+      quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    text += " " + (plain ? argument.str() : "'" + quoted + "'");
+  }
+  return text;
+}
+
+/// What --report and --trace-out want.
+void fillFiles(const DriverOptions &options, const PlanRace &race, const Explanation &why, std::map<std::string, std::string> &files) {
+  if (!options.report.empty()) {
+    llvm::raw_string_ostream page(files[options.report]);
+    writeReport(page, why, race.getOptions(), {options.input, quote(options)});
+  }
+  if (options.traceOut.empty() || why.stages.empty())
+    return;
+  std::vector<std::string> names(why.chosen.price.memory.size());
+  for (const LayerRow &row : why.stages)
+    names[row.stage] += (names[row.stage].empty() ? "stage " + std::to_string(row.stage) + ": " : ", ") + row.name;
+  llvm::raw_string_ostream trace(files[options.traceOut]);
+  writeTrace(trace, why.simulation, names);
+}
+
 /// Which of two plans that do not fit needs less; those without a price last.
 bool isNearer(const RacedPlan &a, const RacedPlan &b) {
   auto key = [](const RacedPlan &raced) { return std::make_pair(raced.price.memory.empty(), raced.price.getPeakBytes()); };
@@ -90,10 +138,13 @@ int64_t countTokens(func::FuncOp main, int64_t batch) {
 }
 } // namespace
 
-bool para::isRaced(const DriverOptions &options) { return !options.machine.empty() && options.explainFiles.empty(); }
+bool para::isRaced(const DriverOptions &options) {
+  return (!options.machine.empty() || !options.report.empty() || !options.traceOut.empty()) && options.explainFiles.empty();
+}
 
-llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os) {
-  auto machine = Machine::get(options.machine);
+llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
+                                     std::map<std::string, std::string> &files) {
+  auto machine = getMachine(options);
   if (!machine)
     return machine.takeError();
   OwningOpRef<ModuleOp> folded = imported.clone();
@@ -149,10 +200,12 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   if (!fits) // the plan that is nearest to fitting speaks for all
     std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));
   bool refuses = !fits;
-  bool explains = options.explain || refuses || (options.simulate && !options.json);
+  bool explains = options.explain || !options.traceOut.empty() || !options.report.empty() || refuses || (options.simulate && !options.json);
   std::optional<Explanation> why;
   if (explains)
     why = explain(race, {plans, nameLayers(segments, parameters), fixed->has_value(), countTokens(main, request.batch)});
+  if (why)
+    fillFiles(options, race, *why, files);
   if ((options.simulate || options.explain) && options.json) {
     llvm::json::Value json = toJson(plans.front(), search);
     if (options.explain)

@@ -81,6 +81,9 @@ std::string explainAbsence(const Kind &kind, const PlanRace &race, int64_t ranks
   int parts = (kind.data != Share::One) + (kind.tensor != Share::One) + (kind.pipeline != Share::One);
   if (parts == 3 && ranks < 8)
     return llvm::formatv("{0} devices have no three factors", ranks).str();
+  int64_t node = race.getOptions().machine.getRanksPerNode(), layers = int64_t(race.getNumLayers());
+  if (kind.data == Share::One && node * layers < ranks)
+    return llvm::formatv("{0} devices of a node times {1} layers are fewer than {2}: data is needed", node, layers, ranks).str();
   return llvm::formatv("no such mesh of {0} devices suits a batch of {1}", ranks, request.batch).str();
 }
 } // namespace

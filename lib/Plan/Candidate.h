@@ -4,6 +4,7 @@
 
 #include "para/Plan/Planner.h"
 #include "para/Plan/Price.h"
+#include "para/Plan/Units.h"
 
 #include <optional>
 
@@ -22,9 +23,6 @@ void price(mlir::ModuleOp module, Candidate &candidate, const Machine &machine, 
 
 /// What --simulate --json prints of a plan with a price.
 llvm::json::Value toJson(const Candidate &candidate, int64_t batch, const Machine &machine);
-
-std::string inBytes(double bytes);
-std::string inSeconds(double seconds);
 
 } // namespace para
 

@@ -3,6 +3,7 @@
 #define PARA_LIB_PLAN_EXPLAINING_H
 
 #include "para/Plan/Explain.h"
+#include "para/Plan/Units.h"
 
 namespace para {
 
@@ -27,10 +28,6 @@ std::optional<Machine> addDevice(const Machine &machine);
 /// The items of a stage's memory that are not zero, the largest first.
 std::vector<PeakItem> getItems(const PlanPrice::Memory &memory);
 int64_t getPeakStage(const PlanPrice &price);
-std::string describeMesh(const Plan &plan);
-/// "12.3 GiB", "-1.0 MiB" with its sign.
-std::string inSignedBytes(double bytes);
-std::string inPercent(double share, int digits = 1);
 
 } // namespace para
 

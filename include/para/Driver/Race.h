@@ -8,12 +8,13 @@
 
 namespace para {
 
-/// Whether the flags ask for a machine that is not this host: its plans are raced over the folded model.
+/// Whether plans are raced over the folded model: for a machine that is not this host, and for what is shown of such plans only.
 bool isRaced(const DriverOptions &options);
 
 /// Folds a copy of the imported model, derives its step and races plans, or prices the one that flags or a plan file fix. Writes what
-/// --simulate and --explain show. Fails where no plan fits.
-llvm::Expected<Plan> racePlans(mlir::ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os);
+/// --simulate and --explain show; what --report and --trace-out want goes into `files`, by path. Fails where no plan fits.
+llvm::Expected<Plan> racePlans(mlir::ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
+                               std::map<std::string, std::string> &files);
 
 } // namespace para
 
