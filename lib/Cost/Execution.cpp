@@ -23,6 +23,7 @@ static const Field<E> kFields[] = {
     {"loss_bytes", &E::lossBytes, 0, 1000, "bytes", "moved for each element of what the loss is made of; 0: one kernel each way"},
     {"loss_kept", &E::lossKept, 0, 100, "bytes", "likewise kept for the pass backward"},
     {"loss_temporary", &E::lossTemporary, 0, 100, "bytes", "likewise there at most, besides"},
+    {"attention", &E::attention, 0.01, 1, "share", "of the rate of the best fused attention"},
     {"dropout", &E::dropout, 0, 1, "0 or 1", "of attention scores and before residual sums"},
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},

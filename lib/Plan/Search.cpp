@@ -189,7 +189,7 @@ private:
     kernel.kind = work.kind == KernelWork::Product ? Kernel::Product : work.kind == KernelWork::Attention ? Kernel::Attention
                   : work.kind == KernelWork::Convolution ? Kernel::Convolution : Kernel::Streaming;
     kernel.type = options.type == CostType::F8 && (work.kind == KernelWork::Attention || work.batch > 1) ? CostType::BF16 : options.type;
-    kernel.flops = work.flops;
+    kernel.flops = work.kind == KernelWork::Attention ? work.flops / options.execution.attention : work.flops;
     kernel.bytes = work.bytes;
     kernel.batch = work.batch;
     kernel.m = work.m;

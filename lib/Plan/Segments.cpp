@@ -94,11 +94,24 @@ private:
       node.isMove = node.isElement && op->getNumOperands() == 1 && structure.linearity[0] == Linearity::Joint &&
                     typeOf(op->getOperand(0)).getElementType() == typeOf(op->getResult(0)).getElementType();
     }
+    if (node.isElement && op->getNumOperands() == 2 && op->getNumResults() == 1 && isBias(op)) // the end of the product before
+      node.isMove = true;
     if (isa<RelayoutOpInterface>(op) && !node.call && op->getNumOperands() == 1) // takes its part of what is there
       node.isMove = node.isElement = true;
     if (getPhase(op) == Phase::Forward && !node.isMove && !node.isConstant)
       ++opsOfNode[getNodeName(op->getLoc())];
     nodes.insert({op, std::move(node)});
+  }
+
+  /// A sum of a product that is used nowhere else and a parameter's rows.
+  bool isBias(Operation *op) const {
+    Operation *product = op->getOperand(0).getDefiningOp();
+    auto it = product ? nodes.find(product) : nodes.end();
+    if (it == nodes.end() || !isProduct(it->second) || !it->second.call->lhsBatch.empty() || !op->getOperand(0).hasOneUse())
+      return false;
+    auto argument = dyn_cast<BlockArgument>(rootOf(op->getOperand(1)));
+    return argument && getArgKind(spmd, argument.getArgNumber()) == "parameter" && typeOf(argument).getNumElements() < typeOf(op->getResult(0)).getNumElements() &&
+           llvm::all_of(cast<StructureOpInterface>(op).getStructure().linearity, [](Linearity linearity) { return linearity == Linearity::Joint; });
   }
 
   /// The node that makes a single number of many is the loss; its ops backward have its name, too.
@@ -160,18 +173,22 @@ private:
 
   /// Scores are what a batched product makes larger than its operands and another such product contracts again. All that has their
   /// elements, in a segment, stays in the kernel.
+  static std::array<int64_t, 3> scoreKey(int64_t segment, Value value) {
+    RankedTensorType type = typeOf(value);
+    return {segment, type.getNumElements(), type.getRank() > 0 ? type.getShape().back() : 1};
+  }
   void findAttention() {
     for (auto &[op, node] : nodes) {
       if (!isProduct(node) || node.call->lhsBatch.empty())
         continue;
       int64_t made = typeOf(op->getResult(0)).getNumElements();
       if (made > std::max(typeOf(op->getOperand(0)).getNumElements(), typeOf(op->getOperand(1)).getNumElements()) && getPhase(op) == Phase::Forward)
-        scores.insert({stageOf(op), made});
+        scores.insert(scoreKey(stageOf(op), op->getResult(0)));
     }
     if (!policy.fusesAttention)
       return;
     for (auto &[op, node] : nodes) {
-      auto has = [&, op = op](Value value) { return scores.count({stageOf(op), typeOf(value).getNumElements()}) != 0; };
+      auto has = [&, op = op](Value value) { return scores.count(scoreKey(stageOf(op), value)) != 0; };
       bool touches = llvm::any_of(op->getResults(), has) || llvm::any_of(op->getOperands(), has);
       nodes[op].isInAttention = touches && !(node.call && !isProduct(node)) && getPhase(op) != Phase::Update;
     }
@@ -467,7 +484,7 @@ private:
     for (Value value : kept) {
       Operation *op = value.getDefiningOp();
       workOf(op).keptBytes += bytesOf(value);
-      if (scores.count({stageOf(op), typeOf(value).getNumElements()}))
+      if (scores.count(scoreKey(stageOf(op), value)))
         workOf(op).scoreBytes += bytesOf(value);
     }
     for (auto &[op, node] : nodes) // the rows' sums of exponentials
@@ -509,7 +526,7 @@ private:
         continue;
       SegmentWork &work = workOf(op);
       double elements = op->getNumResults() == 1 ? double(typeOf(op->getResult(0)).getNumElements()) : 0;
-      if (isProduct(node) && !policy.fusesAttention && scores.count({stageOf(op), int64_t(elements)}) && !node.call->lhsBatch.empty()) {
+      if (isProduct(node) && !policy.fusesAttention && scores.count(scoreKey(stageOf(op), op->getResult(0))) && !node.call->lhsBatch.empty()) {
         double passed = elements * (2 * double(policy.compute) + 1);
         stream(work.forward, passed);
         stream(work.backwardInput, passed);
@@ -543,7 +560,7 @@ private:
   int64_t lossElements = 0;
   llvm::StringMap<int64_t> opsOfNode; ///< of the pass forward, that compute
   llvm::SetVector<Value> kept; ///< from forward to backward
-  std::set<std::pair<int64_t, int64_t>> scores; ///< segment and elements of what is as large as attention scores
+  std::set<std::array<int64_t, 3>> scores; ///< segment, elements and keys of what is shaped as attention scores
 };
 } // namespace
 

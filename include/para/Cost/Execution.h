@@ -36,6 +36,7 @@ struct Execution {
   double lossBytes = 0;     ///< moved for each element of what the loss is made of, forward and backward; 0: the loss is one kernel each way
   double lossKept = 0;      ///< of these bytes kept for the pass backward
   double lossTemporary = 0; ///< bytes there at most at once, besides
+  double attention = 1;     ///< of the rate of the device's best fused attention
   double dropout = 0;      ///< 1: of attention scores and before residual sums; masks of a byte are kept
   double updatePasses = 0; ///< over gradients and parameters besides the optimizer's: unscaling, norms, copies; bytes for each parameter
   // Memory.
