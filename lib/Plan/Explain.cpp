@@ -161,7 +161,7 @@ bool para::isOpen(const PlanRequest &request) {
 std::vector<PeakItem> para::getItems(const PlanPrice::Memory &memory) {
   std::vector<PeakItem> items = {{"parameters", memory.parameters}, {"gradients", memory.gradients},          {"optimizer", memory.states},
                                  {"activations", memory.activations}, {"gathered parameters", memory.gathered}, {"temporaries", memory.temporary},
-                                 {"inputs", memory.inputs}};
+                                 {"inputs", memory.inputs}, {"libraries and context", memory.reserved}};
   llvm::erase_if(items, [](const PeakItem &item) { return item.bytes <= 0; });
   llvm::stable_sort(items, [](const PeakItem &a, const PeakItem &b) { return a.bytes > b.bytes; });
   return items;

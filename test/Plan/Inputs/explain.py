@@ -10,7 +10,9 @@ import sys
 
 def run(model, machine, *flags):
     command = ["para-opt", model, "--train", f"--machine={machine}", "--simulate", "--json", *flags]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode in (0, 3), done.stderr  # 3: the plan does not fit, which the JSON says too
+    return json.loads(done.stdout)
 
 
 def near(a, b):
