@@ -22,6 +22,7 @@ static const Field<K> kKernelFields[] = {
     {"attention_head", &K::attentionHead, 0, 1e4, "width of a head", "where softmax takes as long as the products"},
     {"stream_fraction", &K::streamFraction, 0.01, 1, "of the memory's rate", "kernels that stream"},
     {"vector_fraction", &K::vectorFraction, 0.01, 1, "of peak vector flops", "kernels that compute without products"},
+    {"reserved_bytes", &K::reservedBytes, 0, 1e11, "bytes", "workspaces of libraries for products"},
     {"start_seconds", &K::startSeconds, 0, 1, "seconds", "all multiprocessors to begin and to end"},
 };
 
@@ -87,6 +88,7 @@ static constexpr KernelConstants kAmpere = [] {
   c.attentionHead = 16;         // likewise
   c.streamFraction = 0.7;
   c.vectorFraction = 0.8; // not measured
+  c.reservedBytes = 68 << 20;
   c.startSeconds = 3e-6;  // not measured: a ramp of all multiprocessors and a latency of memory each way
   return c;
 }();
@@ -110,6 +112,7 @@ static constexpr KernelConstants kAda = [] {
 static constexpr KernelConstants kHopper = [] {
   KernelConstants c = kAmpere;
   c.productFraction = kOfMost * 794.5 / 989;    // MAMF of H100
+  c.reservedBytes = 96 << 20;
   c.f8Fraction = 1428 / 1979.0 / (794.5 / 989); // MAMF of H100 (1402.6) and H200 (1453.4)
   c.cacheBytesPerSecond = 110e9;                // not measured: clusters share what they read
   c.attentionFraction = 0.66, c.attentionStart = 512,
@@ -125,8 +128,22 @@ static constexpr KernelConstants kBlackwell = [] {
   return c;
 }();
 
+/// Cores of x86 with oneDNN and our vector kernels, against the peak that Host.cpp measures; by test/Execution/predict.py.
+static constexpr KernelConstants kProcessor = [] {
+  KernelConstants c;
+  c.productFraction = 0.9;
+  c.productStart = 8;
+  c.convolutionFraction = 0.95;
+  c.cacheBytesPerSecond = 60e9;
+  c.streamFraction = 1;
+  c.vectorFraction = 0.5;
+  c.startSeconds = 1e-6;
+  return c;
+}();
+
 static const DeviceKind kDeviceKinds[] = {
     {"plain", kPlainTiles, kPlainKernels, "rates that are given are sustained"},
+    {"processor", kPlainTiles, kProcessor, "this project's kernels, test/Execution/predict.py"},
     {"volta", kTensorTiles, kVolta, "as ampere; no measurement of its own"},
     {"ampere", kTensorTiles, kAmpere, "ml-engineering MAMF; Zero Bubble Table 9; Korthikanti et al. Table 4; Hetu-Galvatron profiles"},
     {"ada", kTensorTiles, kAda, "as ampere; no measurement of its own"},

@@ -9,13 +9,14 @@
 #include "llvm/Support/Path.h"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 #include <unistd.h>
 
 using namespace para;
 
 /// Of what the cache holds; one of another version is measured again.
-static constexpr int64_t kVersion = 2;
+static constexpr int64_t kVersion = 3;
 
 /// The numbers of this computer with one rank on one core, in the short form of a machine. A clock that stands still must not decide a
 /// plan.
@@ -60,16 +61,21 @@ Machine Machine::getHost(int64_t ranks) {
     if (!path.empty() && !llvm::sys::fs::create_directories(folder))
       llvm::consumeError(writeOutput(path, llvm::formatv("{0}\n", measured).str())); // it is measured again where it cannot be kept
   }
-  // Cores are shared out; ranks beyond the cores take turns.
-  double cores = std::max(1u, std::thread::hardware_concurrency());
+  // Cores are shared out as threads; ranks beyond the cores take turns.
+  double cores = std::max(1u, std::thread::hardware_concurrency()), threads = std::max(1.0, std::floor(cores / double(ranks)));
   DeviceClass &devices = known->classes.front();
   devices.count = devices.levels.front().ranks = ranks;
   devices.levels.resize(1);
+  devices.device.kind = "processor";
+  devices.device.constants = findDeviceKind("processor")->constants;
   for (double &flops : devices.device.flops)
-    flops *= cores / double(ranks);
-  devices.device.vectorFlops *= cores / double(ranks);
+    flops *= threads;
+  devices.device.vectorFlops *= threads;
+  devices.device.memoryBytesPerSecond *= threads;
   devices.device.memoryBytes /= double(ranks);
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  devices.device.l2Bytes = (cache > 0 ? double(cache) : 8e6) / std::min(cores, double(ranks));
   if (double(ranks) > cores)
-    devices.device.memoryBytesPerSecond *= cores / double(ranks);
+    known->sharedCores = cores;
   return *known;
 }

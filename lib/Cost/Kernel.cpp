@@ -34,6 +34,11 @@ double getWaves(const Device &device, double blocks) {
 }
 
 double getStreamRate(const Device &device) { return device.memoryBytesPerSecond * device.constants.streamFraction; }
+/// A processor's cache keeps what kernels after one another stream; on a GPU the second level is too small for that.
+double getStreamRate(const Device &device, double bytes) {
+  bool isKept = device.kind == "processor" && bytes <= device.l2Bytes && device.constants.cacheBytesPerSecond > 0;
+  return isKept ? device.constants.cacheBytesPerSecond : getStreamRate(device);
+}
 
 /// By the best tile, and parts of the reduction that different blocks make (split-k).
 double getProductSeconds(const Device &device, const Kernel &kernel) {
@@ -44,6 +49,8 @@ double getProductSeconds(const Device &device, const Kernel &kernel) {
   double memory = kernel.bytes / getStreamRate(device);
   if (kernel.m <= 0 || kernel.n <= 0 || kernel.k <= 0 || device.kind == "plain")
     return std::max(kernel.flops / rate, memory);
+  if (device.kind == "processor") // tiles are as small as registers
+    return std::max(kernel.flops * (1 + c.productStart / double(kernel.k)) / rate, memory);
   double batch = double(std::max<int64_t>(1, kernel.batch)), m = double(kernel.m), n = double(kernel.n), k = double(kernel.k);
   double width = double(getBytes(kernel.type)), perUnit = rate / device.multiprocessors;
   double perStep = kernel.flops / (batch * m * n * k); // 2, for what is dense
@@ -90,5 +97,5 @@ double para::kernelSeconds(const Device &device, const Kernel &kernel) {
   case Kernel::Streaming:
     break;
   }
-  return start + std::max(kernel.bytes / getStreamRate(device), kernel.flops / (device.vectorFlops * device.constants.vectorFraction));
+  return start + std::max(kernel.bytes / getStreamRate(device, kernel.bytes), kernel.flops / (device.vectorFlops * device.constants.vectorFraction));
 }

@@ -19,11 +19,15 @@ constexpr DeviceRow kA100With40 = {
 constexpr DeviceRow kA100With80 = {
     "A100-SXM4-80GB", "ampere", 80, 2039, 19.5, 19.5, 156, 312, 312, 0, 108, 40};                            // A100 datasheet, June 2021
 constexpr DeviceRow kH100 = {"H100-SXM5-80GB", "hopper", 80, 3350, 67, 67, 494.5, 989, 989, 1979, 132, 50};  // H100 datasheet, 2023
+// As Meta has it (Grand Teton): memory of HBM2e, 500 W ("torchtitan: llama3_h100_202412"). Under load it runs at about that share of 700 W.
+constexpr DeviceRow kH100With96 = {"H100-SXM5-96GB", "hopper", 96, 2400, 67, 67, 494.5, 989, 989, 1979, 132, 50};
 constexpr DeviceRow kH200 = {"H200-SXM-141GB", "hopper", 141, 4800, 67, 67, 494.5, 989, 989, 1979, 132, 50}; // H200 datasheet, 2023
 constexpr DeviceRow kB200 = {
     "B200-SXM-180GB", "blackwell", 180, 8000, 40, 80, 1125, 2250, 2250, 4500, 148, 126}; // DGX B200 datasheet, 2024; l2 by CUDA's query
 constexpr DeviceRow kGB200 = {"GB200-186GB", "blackwell", 186,  8000, 40,  80,
                               1250,          2500,        2500, 5000, 148, 126};                    // GB200 NVL72 datasheet, 2024; likewise
+constexpr DeviceRow kGB300 = {"GB300-279GB", "blackwell", 279,  8000, 1.3,  80,
+                              1250,          2500,        2500, 5000, 148, 126}; // GB300 NVL72 datasheet, 2025
 constexpr DeviceRow kL40S = {"L40S-48GB", "ada", 48, 864, 1.43, 91.6, 183, 362, 362, 733, 142, 96}; // L40S datasheet, 2023
 // "Ada GPU Architecture" (V2.1), Appendix A: with sums in f32.
 constexpr DeviceRow kRTX4090 = {"RTX4090-24GB", "ada", 24, 1008, 1.29, 82.6, 82.6, 165.2, 165.2, 330.3, 128, 72};
@@ -32,7 +36,7 @@ Device make(const DeviceRow &row) {
   Device device;
   device.name = row.name;
   device.kind = row.kind;
-  device.memoryBytes = row.memory * 1e9;
+  device.memoryBytes = row.memory * 0.99 * (1 << 30); // GiB, of which CUDA has 0.989 (A100, H100: 79.1) to 0.993 (H200: 139.8)
   device.memoryBytesPerSecond = row.memoryRate * 1e9;
   const double flops[] = {row.f64, row.f32, row.tf32, row.bf16, row.f16, row.f8};
   for (int i = 0; i < kNumCostTypes; ++i)
@@ -67,7 +71,7 @@ const std::vector<Preset> &para::getPresets() {
   // Of DGX systems: four adapters of 100 Gb/s (DGX-1), one of 200 Gb/s HDR a device (DGX A100), one of 400 Gb/s NDR (DGX H100, H200, B200,
   // GB200). SHARP is not counted on. L40S: 400 Gb/s a node (AWS g6e.48xlarge). RTX 4090: 100 Gb/s a node, an assumption.
   static const Level edr = make("network", "infiniband", 6.25e9, 2e-6), hdr = make("network", "infiniband", 25e9, 2e-6),
-                     ndr = make("network", "infiniband", 50e9, 2e-6), efa = make("network", "efa", 6.25e9, 5e-6),
+                     ndr = make("network", "infiniband", 50e9, 2e-6), xdr = make("network", "infiniband", 100e9, 2e-6), efa = make("network", "efa", 6.25e9, 5e-6),
                      ethernet = make("network", "tcp", 1.5625e9, 10e-6);
   // Leaves: SuperPOD's scalable units of 20 DGX A100 and of 32 DGX H100.
   static const std::vector<Preset> presets = {
@@ -75,7 +79,8 @@ const std::vector<Preset> &para::getPresets() {
       {"a100-80", 8, make(kA100With80), nvlink3, hdr, 20},  {"dgx-a100", 8, make(kA100With80), nvlink3, hdr, 20},
       {"h100", 8, make(kH100), nvlink4, ndr, 32},           {"dgx-h100", 8, make(kH100), nvlink4, ndr, 32},
       {"h200", 8, make(kH200), nvlink4, ndr, 32},           {"b200", 8, make(kB200), nvlink5, ndr, 32},
-      {"gb200", 72, make(kGB200), nvlink5, ndr, 8},         {"l40s", 8, make(kL40S), pcie4, efa, 32},
+      {"gb200", 72, make(kGB200), nvlink5, ndr, 8},
+      {"gb300", 72, make(kGB300), nvlink5, xdr, 8},         {"h100-96", 8, make(kH100With96), nvlink4, ndr, 32},         {"l40s", 8, make(kL40S), pcie4, efa, 32},
       {"rtx4090", 8, make(kRTX4090), shared4, ethernet, 16}};
   return presets;
 }

@@ -9,6 +9,7 @@
 #include "para/Lower/Passes.h"
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
+#include "para/Plan/ShardingSearch.h"
 #include "para/Schedule/Passes.h"
 #include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
@@ -28,6 +29,10 @@ using namespace mlir;
 using namespace para;
 
 namespace {
+/// A search over so many ops takes about a second a mesh.
+constexpr size_t mostSearchedOps = 1500;
+constexpr double searchSeconds = 2;
+
 enum Exit { kDone = 0, kInputAtFault = 1, kWrongUsage = 2, kRefused = 3 };
 
 /// Prints diagnostics as "error: subject: message". The subject is the model's own name for the place, else the model's file; what is not about
@@ -246,6 +251,7 @@ private:
     request.recompute = options.recompute;
     request.sequenceParallel = options.sequenceParallel;
     request.mesh = options.mesh;
+    request.shards = options.shards;
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
@@ -266,7 +272,26 @@ private:
     }
     if (!options.mesh.empty() || request.ranks == 1)
       return finish(makeMeshPlan(request), module, request);
-    return price(module, getCandidates(request), request);
+    std::vector<Plan> candidates = getCandidates(request);
+    addSearched(module, request, candidates);
+    return price(module, candidates, request);
+  }
+
+  /// For what is small enough to be searched in a few seconds, one sharding for every value on each mesh without a pipeline.
+  void addSearched(ModuleOp module, const PlanRequest &request, std::vector<Plan> &candidates) {
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (!request.shards.empty() || request.zero >= 0 || main.getBody().front().getOperations().size() > mostSearchedOps)
+      return;
+    Machine machine = getMachine(request.ranks);
+    std::vector<Plan> found;
+    for (const Plan &candidate : candidates) {
+      if (candidate.pipeline > 1 || candidate.microbatches > 1 || candidate.zero > 0 || candidate.recompute != "none" || candidate.sequenceParallel)
+        continue;
+      double gap = 0;
+      if (auto plan = searchShardings(main, candidate, machine, searchSeconds, gap))
+        found.push_back(std::move(*plan));
+    }
+    llvm::append_range(candidates, found);
   }
 
   /// What flags say beside a recipe or a plan file must be what it has.
@@ -290,6 +315,9 @@ private:
   /// A plan that was asked for is taken, with the cheapest recomputation that fits if that is left open; to be explained or simulated it is priced
   /// as the only candidate.
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
+    if (plan)
+      for (const auto &[name, text] : options.shards)
+        plan->shards[name] = text;
     if (plan && options.plan != "auto")
       if (llvm::Error error = checkAgainstFlags(*plan))
         return std::move(error);

@@ -1,6 +1,8 @@
 #include "para/Driver/Options.h"
 #include "Values.h"
+#include "para/Cost/Execution.h"
 #include "para/Cost/Machine.h"
+#include "para/Plan/Constraint.h"
 #include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -93,6 +95,26 @@ template <typename Map> Error readNumbers(StringRef value, Map &map) {
   return Error::success();
 }
 
+/// TYPE[:USE=BYTES,...]
+Error readPrecision(StringRef value, DriverOptions &options) {
+  auto [type, widths] = value.split(':');
+  if (Error error = choice(&DriverOptions::precision, {"f32", "f64", "bf16", "f16", "f8"})(options, type))
+    return error;
+  if (!value.contains(':'))
+    return Error::success();
+  for (StringRef part : split(widths, ',')) {
+    auto [use, bytes] = part.split('=');
+    static constexpr StringLiteral uses[] = {"parameter", "gathered", "master", "gradient", "reduced", "state"};
+    int64_t count = 0;
+    if (!is_contained(uses, use))
+      return fail("'" + use + "' is none of parameter, gathered, master, gradient, reduced, state");
+    if (Error error = readNumber(bytes, 0, count))
+      return error;
+    options.widths[use.str()] = std::min<int64_t>(count, 8);
+  }
+  return Error::success();
+}
+
 ArrayRef<Flag> getFlags() {
   using D = DriverOptions;
   static const Flag flags[] = {
@@ -109,7 +131,8 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }},
-      {"--precision", "P", "f32, f64 (for checking), and to be simulated only: bf16, f16 (with masters of f32); default: the model's own", Takes::Value, choice(&D::precision, {"f32", "f64", "bf16", "f16"})},
+      {"--precision", "P", "f32, f64 (for checking), and to be simulated only: bf16, f16, f8 (with masters of f32); with :gradient=2,... bytes of an element: parameter, gathered, master, gradient, reduced, state; default: the model's own",
+       Takes::Value, [](D &o, StringRef v) { return readPrecision(v, o); }},
       {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
       {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value, checked(&D::loss, checkLoss)},
       {"--trainable", "PATTERNS", "globs of parameters to train, separated by '|'; @FILE for its lines", Takes::Value, patterns(&D::trainable)},
@@ -136,7 +159,28 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
-      {"--sequence-parallel", "", "with tensor ranks: what lies between their products is cut along the sequence", Takes::Nothing, on(&D::sequenceParallel)},
+      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: where it is faster)", Takes::OptionalValue,
+       [](D &options, StringRef value) -> Error {
+         if (!value.empty() && value != "off")
+           return fail("'" + value + "' is not 'off'");
+         (value.empty() ? options.sequenceParallel : options.noSequenceParallel) = true;
+         return Error::success();
+       }},
+      {"--stages", "S", "of a pipeline that is simulated: balanced by cost (default), or even: as many layers in each", Takes::Value,
+       [](D &options, StringRef value) -> Error {
+         options.evenStages = value == "even";
+         return value == "even" || value == "balanced" ? Error::success() : fail("'" + value + "' is none of balanced, even");
+       }},
+      {"--shard", "NAME=[data,_,tensor]", "asks for the cut of a parameter, an input or what a node makes: _ is whole, ? is free; may be repeated", Takes::Value,
+       [](D &options, StringRef value) -> Error {
+         auto [name, text] = value.rsplit("=[");
+         if (name.empty() || text.empty())
+           return fail("'" + value + "' is not NAME=[data,_,tensor]");
+         if (auto constraint = parseConstraint("[" + text.str()); !constraint)
+           return constraint.takeError();
+         options.shards[name.str()] = "[" + text.str();
+         return Error::success();
+       }},
       {"--recompute", "R", "what is computed again for the backward pass and not kept: none (default), selective, full, or auto: the fastest that fits into memory",
        Takes::Value, choice(&D::recompute, {"none", "selective", "full", "auto"})},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
@@ -154,6 +198,8 @@ ArrayRef<Flag> getFlags() {
       {"--simulate", "", "price the plan and stop", Takes::Nothing, on(&D::simulate)},
       {"--fuse", "LIST", "what the simulated program has in one kernel: stream (elementwise ops and rows), attention, or none, as in eager frameworks (default stream,attention)", Takes::Value,
        choice(&D::fuse, {"stream,attention", "stream", "attention", "none"})},
+      {"--execution", "E", "how the simulated program is run: compiled (default), eager (PyTorch, op by op); with :key=number,... (Execution.h)", Takes::Value,
+       checked(&D::execution, [](StringRef value) { return Execution::get(value).takeError(); })},
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json)},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut)},
       {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host)", Takes::Value, text(&D::report)},
@@ -177,7 +223,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--shard", "--verify", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--verify", "--calibrate"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {
@@ -205,7 +251,7 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--emit=ptx: PTX is made for --target=cuda only");
   if (options.json && !options.simulate && !options.explain)
     return fail("--json is for the numbers of --simulate and --explain");
-  if ((options.precision == "bf16" || options.precision == "f16") && !(options.simulate && !options.machine.empty()))
+  if ((options.precision == "bf16" || options.precision == "f16" || options.precision == "f8" || !options.widths.empty()) && !(options.simulate && !options.machine.empty()))
     return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
   if (!options.schedule.empty() && !options.simulate && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");

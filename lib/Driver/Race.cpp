@@ -29,16 +29,27 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
   Type type = parameterType(main);
   bool isBf16 = options.precision == "bf16" || (options.precision.empty() && type.isBF16());
   bool isF16 = options.precision == "f16" || (options.precision.empty() && type.isF16());
+  bool isF8 = options.precision == "f8";
   search.storage.fusesAttention = llvm::StringRef(options.fuse).contains("attention");
   search.storage.fusesStreams = llvm::StringRef(options.fuse).contains("stream");
-  if (isBf16 || isF16) {
-    search.type = isBf16 ? CostType::BF16 : CostType::F16;
-    search.storage.compute = 2;
+  if (isBf16 || isF16 || isF8) {
+    search.type = isF8 ? CostType::F8 : isBf16 ? CostType::BF16 : CostType::F16;
+    search.storage.compute = search.storage.parameter = search.storage.gathered = 2;
     search.storage.master = 4;
   } else if (options.precision == "f64" || (options.precision.empty() && type.isF64())) {
     search.type = CostType::F64;
-    search.storage.compute = search.storage.gradient = search.storage.state = 8;
+    search.storage.compute = search.storage.parameter = search.storage.gathered = search.storage.gradient = search.storage.reduced = search.storage.state = 8;
   }
+  const std::pair<const char *, int64_t StoragePolicy::*> uses[] = {{"parameter", &StoragePolicy::parameter}, {"gathered", &StoragePolicy::gathered}, {"master", &StoragePolicy::master},
+                                                                    {"gradient", &StoragePolicy::gradient},   {"reduced", &StoragePolicy::reduced},   {"state", &StoragePolicy::state}};
+  for (auto [use, width] : uses)
+    if (auto it = options.widths.find(use); it != options.widths.end())
+      search.storage.*width = it->second;
+  const Execution &execution = search.execution;
+  search.storage.lossBytes = execution.lossBytes;
+  search.storage.lossKept = execution.lossKept;
+  search.storage.lossTemporary = execution.lossTemporary;
+  search.storage.dropout = execution.dropout != 0;
 }
 
 llvm::Expected<Plan> readPlan(llvm::StringRef path) {
@@ -140,7 +151,12 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   auto main = folded->lookupSymbol<func::FuncOp>("main");
   SearchOptions search;
   search.machine = std::move(*machine);
+  auto execution = Execution::get(options.execution);
+  if (!execution)
+    return execution.takeError();
+  search.execution = std::move(*execution);
   setPrecision(search, options, main);
+  search.onlyCompiled = !options.simulate;
   PlanRequest &request = search.request;
   auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
   request.ranks = search.machine.getNumRanks();
@@ -152,7 +168,10 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.schedule = options.schedule;
   request.recompute = options.recompute;
   request.sequenceParallel = options.sequenceParallel;
+  request.noSequenceParallel = options.noSequenceParallel;
+  request.evenStages = options.evenStages;
   request.mesh = options.mesh;
+  request.shards = options.shards;
   if (options.microbatches > request.batch)
     return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");
   NodeParameters parameters = getNodeParameters(main);
@@ -177,11 +196,10 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   }
   if (plans.empty())
     return fail("no mesh of " + llvm::Twine(request.ranks) + " ranks suits a batch of " + llvm::Twine(request.batch) + " and the flags given");
-  bool isHand = *fixed || !options.mesh.empty();
   bool fits = plans.front().fault.empty();
   if (!fits) // the plan that is nearest to fitting speaks for all
     std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));
-  bool refuses = !fits && !(isHand && options.simulate);
+  bool refuses = !fits;
   bool explains = options.explain || !options.traceOut.empty() || !options.report.empty() || refuses || (options.simulate && !options.json);
   std::optional<Explanation> why;
   if (explains)
@@ -196,10 +214,6 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   } else if (options.simulate || options.explain) {
     printRace(plans, search, os);
     printExplanation(*why, os);
-    if (!fits && !refuses && why->refusal) {
-      os << "\nit does not fit\n";
-      printRefusal(*why->refusal, os);
-    }
   }
   os.flush();
   if (refuses) {

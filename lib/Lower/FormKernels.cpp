@@ -64,7 +64,11 @@ static void unshareRepeats(func::FuncOp func, FactsCache &facts) {
     users.remove_if([&](Operation *user) { return !facts.get(user).element; });
     for (Operation *user : llvm::drop_begin(users, users.empty() ? 0 : 1)) {
       builder.setInsertionPoint(user);
-      user->replaceUsesOfWith(op.getResult(0), builder.clone(op)->getResult(0));
+      Operation *own = builder.clone(op);
+      for (StringRef name : {"para.phase", "para.repeats"}) // it is made when and as what its user is
+        if (Attribute attr = user->getAttr(name))
+          own->setAttr(name, attr);
+      user->replaceUsesOfWith(op.getResult(0), own->getResult(0));
     }
   }
 }

@@ -162,9 +162,20 @@ bool Grouping::hasPathOutside(int a, int b) {
   return false;
 }
 
+bool Grouping::separatesRepeats(const Group &x, const Group &y) {
+  auto repeats = [](Operation *op) { return op->hasAttr("para.repeats"); };
+  const Group &first = position[x.ops.front()] < position[y.ops.front()] ? x : y, &second = &first == &x ? y : x;
+  if (llvm::none_of(second.ops, repeats))
+    return false;
+  for (Operation *op = first.ops.back()->getNextNode(); op && position[op] < position[second.ops.front()]; op = op->getNextNode())
+    if (!repeats(op) && op->getNumOperands() > 0)
+      return true;
+  return false;
+}
+
 bool Grouping::merge(int a, int b) {
   Group &x = groups[a], &y = groups[b];
-  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows))
+  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) || separatesRepeats(x, y))
     return false;
   int64_t rows = std::max(x.rows, y.rows);
   SmallVector<Operation *> ops;

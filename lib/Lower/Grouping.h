@@ -49,6 +49,9 @@ private:
   bool isAligned(mlir::Operation *op, const OpAccess &access, int64_t rows);
   bool hasPathOutside(int a, int b);
   bool readsRows(const Group &group);
+  /// Whether the later of two kernels computes something again and the backward pass works between them. Together they would run where the
+  /// earlier one does, and with them all that they take: layers which are computed again one after the other would be there at once.
+  bool separatesRepeats(const Group &x, const Group &y);
   llvm::SmallVector<int> dependencies(int group);
   llvm::SmallVector<mlir::Value> inputsOf(const Group &group);
   bool planClone(mlir::Value v, llvm::SetVector<mlir::Operation *> &chain, llvm::SetVector<mlir::Value> &leaves, unsigned &cost);

@@ -21,8 +21,8 @@ int64_t getStage(Operation *op) {
 }
 bool runsPerMicrobatch(Phase phase) { return phase == Phase::Prepare || phase == Phase::Forward || phase == Phase::Backward; }
 
-/// One way in which a value lies on the ranks. What a reshard made serves its stage from then on, but for parameters: one that is
-/// gathered for the forward pass is gathered again for the backward pass rather than kept.
+/// One way in which a value lies on the ranks. What a reshard made serves its stage from then on, but for parameters and what the plan
+/// marks `para.regather`: what is gathered for the forward pass is gathered again for the backward pass rather than kept.
 struct Version {
   Sharding sharding;
   Value local;
@@ -79,10 +79,12 @@ private:
     wanted = wanted.getCanonical(global, mesh);
     if (failed(accumulate(loc, value, wanted)))
       return failure();
+    Operation *maker = value.getDefiningOp();
+    bool lasts = maker && !maker->hasAttr("para.regather");
     std::optional<ReshardPath> best;
     const Version *from = nullptr;
     for (const Version &version : versions[value]) {
-      bool kept = version.stage == stage && (version.phase == phase || (version.phase < phase && !isa<BlockArgument>(value)));
+      bool kept = version.stage == stage && (version.phase == phase || (version.phase < phase && lasts));
       if (!version.original && !kept)
         continue;
       std::optional<ReshardPath> path = reshards.find(global, version.sharding, wanted);
@@ -162,7 +164,7 @@ private:
     Operation *local = structured.buildLocal(builder, operands, types);
     for (NamedAttribute attr : op->getDiscardableAttrs())
       local->setAttr(attr.getName(), attr.getValue());
-    for (StringRef served : {"para.split", "para.partial_operand", "para.local", "para.target", "para.recompute"})
+    for (StringRef served : {"para.split", "para.partial_operand", "para.local", "para.target", "para.recompute", "para.regather"})
       local->removeAttr(served);
     auto repeats = op->getAttrOfType<IntegerAttr>("para.repeats"); // what is computed again is a part of the same op
     local->setAttr("para.origin", repeats ? repeats : builder.getI64IntegerAttr(number));

@@ -90,8 +90,8 @@ private:
     case ReshardMove::AllReduce:
       bytes = 2 * (n - 1) * before / n;
       break;
-    case ReshardMove::AllToAll:
-      bytes = (n - 1) * before / n;
+    case ReshardMove::AllToAll: // of several blocks it is a gather and a slice
+      bytes = node.sharding.dims[from].blocks == 1 && next.dims[target].blocks == 1 ? (n - 1) * before / n : (n - 1) * before;
       break;
     }
     push({node.cost.first + bytes, node.cost.second + 1}, next, key, ReshardMove{kind, axis, from, target, next});

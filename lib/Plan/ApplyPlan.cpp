@@ -37,6 +37,8 @@ public:
     std::map<unsigned, Sharding> cuts = findTensorCuts(main, mesh);
     if (plan.sequenceParallel && cuts.empty())
       return main.emitError() << "has no product that is cut over `tensor`, between which a sequence could be: give --mesh tensor=N, or leave --sequence-parallel out";
+    if (failed(readConstraints()))
+      return failure();
     for (BlockArgument argument : main.getArguments())
       setArgument(argument, cuts);
     findGradients();
@@ -48,6 +50,30 @@ public:
   }
 
 private:
+  /// Finds the values that are asked for: arguments by their names, else what the node of that name makes last.
+  LogicalResult readConstraints() {
+    for (const auto &[name, text] : plan.shards) {
+      auto constraint = parseConstraint(text);
+      if (!constraint)
+        return main.emitError() << "--shard " << name << ": " << llvm::toString(constraint.takeError());
+      Value value;
+      if (int index = getArgIndex(main, name); index >= 0)
+        value = main.getArgument(index);
+      for (Operation &op : main.getBody().front().without_terminator())
+        if (!isa_and_nonnull<BlockArgument>(value) && getPhase(&op) == Phase::Forward && op.getNumResults() == 1 && op.getNumOperands() > 0 && getNodeName(op.getLoc()) == name)
+          value = op.getResult(0);
+      if (!value)
+        return main.emitError() << "--shard " << name << ": the model has no parameter, input or node of that name";
+      if (typeOf(value).getRank() != int64_t(constraint->dims.size()))
+        return main.emitError() << "--shard " << name << "=" << text << ": the value has " << typeOf(value).getRank() << " dimensions: " << typeOf(value);
+      if (auto argument = dyn_cast<BlockArgument>(value))
+        arguments[argument.getArgNumber()] = *constraint;
+      else
+        views.constraints[value.getDefiningOp()] = *constraint;
+    }
+    return success();
+  }
+
   /// Some sum over `tensor` of the forward pass ends in cut rows, else the plan says what is not so.
   LogicalResult checkSequence(const llvm::DenseMap<Value, Sharding> &shardings) {
     Operation *whole = nullptr;
@@ -69,17 +95,23 @@ private:
     StringRef kind = getArgKind(main, index);
     RankedTensorType type = typeOf(argument);
     Sharding rest = Sharding::replicated(type.getRank());
+    auto asked = arguments.find(index);
+    auto ask = [&](const Sharding &sharding) { return asked == arguments.end() ? sharding : asked->second.apply(sharding, ctx).getCanonical(type, mesh); };
     if (kind == "input") {
       if (auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim"))
         rest.dims[batch.getInt()].axes = {StringAttr::get(ctx, kMicrobatch), data};
-      rest = rest.getCanonical(type, mesh);
+      rest = ask(rest.getCanonical(type, mesh));
       views.arguments[index] = rest;
     } else if (kind == "parameter") {
       if (auto it = cuts.find(index); it != cuts.end())
         rest = it->second;
-      views.arguments[index] = rest; // in use a parameter is whole over `data`
+      rest = ask(rest);
+      Sharding used = rest; // in use a parameter is whole over `data`
+      for (DimSharding &dim : used.dims)
+        llvm::erase(dim.axes, data);
+      views.arguments[index] = used.getCanonical(type, mesh);
       bool trained = bool(main.getArgAttr(index, "para.trainable"));
-      Sharding owned = cutFurther(rest, type, data, mesh);
+      Sharding owned = asked == arguments.end() ? cutFurther(rest, type, data, mesh) : rest;
       if (trained)
         owners[getArgName(main, index)] = plan.zero >= 1 ? owned : rest;
       if (plan.zero >= 3 && trained)
@@ -88,6 +120,7 @@ private:
       if (auto of = main.getArgAttrOfType<StringAttr>(index, "para.state_of"))
         if (auto it = owners.find(of.getValue()); it != owners.end() && it->second.dims.size() == rest.dims.size())
           rest = it->second;
+      rest = ask(rest);
       views.arguments[index] = rest;
     }
     main.setArgAttr(index, "para.sharding", rest.getCanonical(type, mesh).getAttr(ctx));
@@ -130,13 +163,14 @@ private:
   MeshAttr mesh;
   Axis data;
   PropagationViews views;
+  std::map<unsigned, Constraint> arguments; ///< what is asked of them
   llvm::StringMap<Sharding> owners;
 };
 } // namespace
 
 LogicalResult para::applyPlan(func::FuncOp main, const Plan &plan) {
   main.walk([](Operation *op) {
-    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage", "para.recompute"})
+    for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage", "para.recompute", "para.regather"})
       op->removeAttr(name);
   });
   return Applier(main, plan).run();

@@ -57,6 +57,18 @@ void para::describePlan(func::FuncOp main, llvm::raw_ostream &os) {
     os << "cut over the mesh:\n";
   for (auto &[text, count] : cuts)
     os << llvm::formatv("  {0,4} x {1}\n", count, text);
+  int64_t forward = 0, again = 0, rows = 0;
+  for (Operation &op : main.getBody().front().without_terminator()) {
+    if (getPhase(&op) != Phase::Forward || op.getNumOperands() == 0)
+      continue;
+    ++forward;
+    again += op.hasAttr("para.recompute");
+    rows += op.hasAttr("para.target");
+  }
+  if (again > 0)
+    os << llvm::formatv("not kept, computed again for the backward pass: {0} of {1} forward ops\n", again, forward);
+  if (rows > 0)
+    os << llvm::formatv("cut along the sequence: {0} sums over tensor, and what follows each up to the next product\n", rows);
   std::map<int64_t, std::pair<std::string, std::string>> stages;
   for (Operation &op : main.getBody().front().without_terminator()) {
     auto stage = op.getAttrOfType<IntegerAttr>("para.stage");

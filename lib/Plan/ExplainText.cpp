@@ -182,7 +182,9 @@ llvm::json::Value para::toJson(const RacedPlan &raced, const SearchOptions &opti
                                         {"activations", int64_t(stage.activations)},
                                         {"gathered", int64_t(stage.gathered)},
                                         {"temporary", int64_t(stage.temporary)},
-                                        {"inputs", int64_t(stage.inputs)}});
+                                        {"inputs", int64_t(stage.inputs)},
+                                        {"reserved", int64_t(stage.reserved)},
+                                        {"steady", int64_t(stage.getSteady())}});
   }
   llvm::json::Object exposed;
   for (const auto &[kind, seconds] : price.exposed)

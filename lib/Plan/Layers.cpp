@@ -45,23 +45,23 @@ private:
   /// Whether op `i` is to its block what op `i + period` is to the next.
   bool isAlike(size_t i, size_t period) {
     Operation *a = ops[i], *b = ops[i + period];
-    if (hashes[i] != hashes[i + period] || a->getName() != b->getName() || a->getResultTypes() != b->getResultTypes() ||
-        a->getOperandTypes() != b->getOperandTypes() || a->getPropertiesAsAttribute() != b->getPropertiesAsAttribute())
-      return false;
-    for (auto [x, y] : llvm::zip_equal(a->getOperands(), b->getOperands())) {
-      if (x == y)
-        continue;
-      auto p = dyn_cast<BlockArgument>(x), q = dyn_cast<BlockArgument>(y);
-      if (p || q) {
-        if (!p || !q || getArgKind(main, p.getArgNumber()) == "input" || getArgKind(main, p.getArgNumber()) != getArgKind(main, q.getArgNumber()))
-          return false;
-        continue;
-      }
-      if (index.lookup(x.getDefiningOp()) + period != index.lookup(y.getDefiningOp()) ||
-          cast<OpResult>(x).getResultNumber() != cast<OpResult>(y).getResultNumber())
-        return false;
-    }
-    return true;
+    return isAlikeAlone(a, b, i, period) && llvm::all_of(llvm::zip_equal(a->getOperands(), b->getOperands()),
+                                                         [&](auto pair) { return isAlikeOperand(std::get<0>(pair), std::get<1>(pair), period); });
+  }
+  bool isAlikeAlone(Operation *a, Operation *b, size_t i, size_t period) {
+    return hashes[i] == hashes[i + period] && a->getName() == b->getName() && a->getResultTypes() == b->getResultTypes() && a->getOperandTypes() == b->getOperandTypes() &&
+           a->getPropertiesAsAttribute() == b->getPropertiesAsAttribute();
+  }
+  bool isAlikeOperand(Value x, Value y, size_t period) {
+    if (x == y)
+      return true;
+    auto p = dyn_cast<BlockArgument>(x), q = dyn_cast<BlockArgument>(y);
+    if (p || q)
+      return p && q && getArgKind(main, p.getArgNumber()) != "input" && getArgKind(main, p.getArgNumber()) == getArgKind(main, q.getArgNumber());
+    Operation *from = x.getDefiningOp(), *to = y.getDefiningOp();
+    if (from->getNumOperands() == 0 && to->getNumOperands() == 0) // equal constants, wherever they are made
+      return from->getName() == to->getName() && x.getType() == y.getType() && from->getPropertiesAsAttribute() == to->getPropertiesAsAttribute();
+    return index.lookup(x.getDefiningOp()) + period == index.lookup(y.getDefiningOp()) && cast<OpResult>(x).getResultNumber() == cast<OpResult>(y).getResultNumber();
   }
 
   /// Bytes that a block would hand to the next if blocks began at op `at`.
@@ -110,7 +110,7 @@ private:
           ++i;
         int64_t blocks = int64_t(i - first) / period + 1;
         if (blocks >= 2 && (blocks - 1) * period > (best.count - 1) * best.period)
-          best = align(first, i + period, period, blocks);
+          best = align(begin, first, i + period, period, blocks);
       }
     if (best.count < 2)
       return;
@@ -120,7 +120,7 @@ private:
   }
 
   /// Where blocks begin is free within a period as long as none is lost: at a node, where least passes from one to the next.
-  LayerRun align(size_t first, size_t end, int64_t period, int64_t blocks) {
+  LayerRun align(size_t begin, size_t first, size_t end, int64_t period, int64_t blocks) {
     size_t slack = end - first - size_t(period * blocks), best = first;
     int64_t least = -1;
     for (size_t at = first; at <= first + std::min(slack + size_t(period) - 1, size_t(period) - 1); ++at) {
@@ -133,7 +133,37 @@ private:
         best = at;
       }
     }
+    // The first block differs from the others in where it takes from what they take from the block before.
+    for (size_t at = first - std::min(first - begin, size_t(period) - 1); at < first; ++at) {
+      if (int64_t(end - at) / period <= blocks || !beginsNode(at) || !isFirstOf(at, first, period))
+        continue;
+      int64_t bytes = crossing(0, at);
+      if (best >= first || bytes < least) {
+        least = bytes;
+        best = at;
+      }
+    }
     return {int64_t(best), period, int64_t(end - best) / period};
+  }
+
+  /// Whether ops from `at` to `first`, behind which all are alike, begin a block, but for values from before it: each stands for one that
+  /// the next block takes from this.
+  bool isFirstOf(size_t at, size_t first, size_t period) {
+    llvm::DenseMap<Value, Value> taken;
+    for (size_t i = at; i < first; ++i) {
+      Operation *a = ops[i], *b = ops[i + period];
+      if (!isAlikeAlone(a, b, i, period))
+        return false;
+      for (auto [x, y] : llvm::zip_equal(a->getOperands(), b->getOperands())) {
+        if (isAlikeOperand(x, y, period))
+          continue;
+        Operation *from = x.getDefiningOp(), *to = y.getDefiningOp();
+        if (!from || !to || index.lookup(from) >= at || index.lookup(to) < at || index.lookup(to) >= at + period || x.getType() != y.getType() ||
+            taken.try_emplace(x, y).first->second != y)
+          return false;
+      }
+    }
+    return true;
   }
 
   func::FuncOp main;
@@ -257,4 +287,12 @@ private:
 
 std::vector<LayerRun> para::findLayers(func::FuncOp main) { return Finder(main).run(); }
 
-std::vector<Segment> para::foldLayers(func::FuncOp main) { return Folder(main).run(); }
+std::vector<Segment> para::foldLayers(func::FuncOp main) {
+  // Exporters make a constant where it is first used, and the first block has more ops than the others.
+  Block &block = main.getBody().front();
+  Operation *first = block.empty() ? nullptr : &block.front();
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+    if (op.getNumOperands() == 0 && &op != first)
+      op.moveBefore(first);
+  return Folder(main).run();
+}

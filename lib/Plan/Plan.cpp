@@ -23,6 +23,12 @@ llvm::json::Object Plan::toJson() const {
                             {"recompute", recompute},
                             {"sequence_parallel", sequenceParallel},
                             {"bucket_bytes", bucketBytes}};
+  if (!shards.empty()) {
+    llvm::json::Object list;
+    for (const auto &[name, text] : shards)
+      list[name] = text;
+    object["shard"] = std::move(list);
+  }
   if (!stages.empty()) {
     llvm::json::Object list;
     for (const auto &[node, stage] : stages)
@@ -84,6 +90,15 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
       return fail("'bucket_bytes' of the plan must be a whole number from 0 on");
     plan.bucketBytes = *number;
   }
+  if (const llvm::json::Object *shards = object->getObject("shard"))
+    for (const auto &[name, value] : *shards) {
+      auto text = value.getAsString();
+      if (!text)
+        return fail("what 'shard' of the plan asks of '" + llvm::StringRef(name) + "' is no text");
+      if (auto constraint = parseConstraint(*text); !constraint)
+        return constraint.takeError();
+      plan.shards[llvm::StringRef(name).str()] = text->str();
+    }
   if (const llvm::json::Object *stages = object->getObject("stages"))
     for (const auto &[node, stage] : *stages) {
       auto number = stage.getAsInteger();

@@ -33,8 +33,21 @@ std::vector<int64_t> getRows(const PlanRequest &request, int64_t rank) {
   return rows;
 }
 
-std::string checkFit(const PlanPrice &price, const Machine &machine) {
-  double peak = price.getPeakBytes(), room = machine.getMemoryBytes();
+/// Schedules that are tried: 1F1B, and chunks where there are layers for them and microbatches to fill them.
+std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stages, int64_t microbatches, size_t layers) {
+  if (!options.request.schedule.empty())
+    return {options.request.schedule};
+  std::vector<std::string> schedules = {"1f1b"};
+  if (stages > 1 && microbatches % stages == 0 && !options.onlyCompiled)
+    for (int64_t chunks : {2, 4, 8})
+      if (int64_t(layers) >= chunks * stages)
+        schedules.push_back("interleaved:" + std::to_string(chunks));
+  return schedules;
+}
+
+std::string checkFit(const PlanPrice &price, const SearchOptions &options) {
+  const Execution &execution = options.execution;
+  double peak = price.getPeakBytes() * (1 + execution.fragmentation) + execution.contextBytes, room = options.machine.getMemoryBytes();
   if (peak <= room)
     return "";
   return llvm::formatv("needs {0:F1} GiB of {1:F1} GiB a device", peak / (1 << 30), room / (1 << 30)).str();
@@ -62,9 +75,10 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
         for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
           if (request.zero >= 0 && data > 1 && zero != request.zero)
             continue;
-          for (const char *recompute : {"none", "selective", "full"})
-          for (bool sequence : {false, true}) {
-            if (sequence ? tensor == 1 : request.sequenceParallel && tensor > 1)
+          for (const std::string &schedule : getSchedules(options, pipeline, microbatches, getNumLayers()))
+            for (const char *recompute : {"none", "selective", "full"})
+              for (bool sequence : {false, true}) {
+            if (sequence ? tensor == 1 || request.noSequenceParallel : request.sequenceParallel && tensor > 1)
               continue;
             if (recompute == std::string("selective") && options.storage.fusesAttention && request.recompute != recompute)
               continue; // there are no scores to save
@@ -80,7 +94,8 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
             plan.pipeline = pipeline;
             plan.zero = zero;
             plan.microbatches = microbatches;
-            plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
+            plan.schedule = schedule;
+            plan.shards = request.shards;
             plan.recompute = recompute;
             plan.sequenceParallel = sequence;
             plan.bucketBytes = request.bucketBytes;
@@ -88,7 +103,7 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
             RacedPlan raced{plan, {}, ""};
             raced.price = pricer->estimate(plan, false, raced.fault);
             if (raced.fault.empty())
-              raced.fault = checkFit(raced.price, options.machine);
+              raced.fault = checkFit(raced.price, options);
             plans.push_back(std::move(raced));
           }
         }
@@ -104,7 +119,7 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
   for (size_t i = 0; i < std::min(plans.size(), simulated) && plans[i].fault.empty(); ++i) {
     plans[i].price = pricer->estimate(plans[i].plan, true, plans[i].fault);
     if (plans[i].fault.empty())
-      plans[i].fault = checkFit(plans[i].price, options.machine);
+      plans[i].fault = checkFit(plans[i].price, options);
   }
   if (plans.size() > simulated) { // estimates of the others do not race with simulations
     std::stable_sort(plans.begin(), plans.begin() + simulated, [](const RacedPlan &a, const RacedPlan &b) {
@@ -120,7 +135,7 @@ RacedPlan PlanRace::price(const Plan &plan) {
   RacedPlan raced{plan, {}, ""};
   raced.price = pricer->estimate(plan, true, raced.fault);
   if (raced.fault.empty())
-    raced.fault = checkFit(raced.price, options.machine);
+    raced.fault = checkFit(raced.price, options);
   return raced;
 }
 

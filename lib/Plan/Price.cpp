@@ -1,8 +1,10 @@
 #include "para/Plan/Price.h"
+#include "para/Cost/Kernel.h"
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
 #include "para/Interfaces/Structure.h"
+#include "para/Plan/Segments.h"
 
 #include <map>
 
@@ -27,6 +29,7 @@ public:
   void run() {
     for (Operation &op : function.getBody().front().without_terminator())
       add(&op);
+    addKernels();
     countMemory();
   }
 
@@ -66,10 +69,45 @@ private:
     auto structured = dyn_cast<StructureOpInterface>(op);
     if (!structured)
       return;
-    double work = structured.getFlops();
-    flops += work;
-    // Reads of a value made just before are fused; what an op must move is its result and the larger part of its operands.
-    segment.compute += std::max(work / machine.getFlopsPerSecond(), structured.getBytesMoved() / 2 / machine.getMemoryBytesPerSecond());
+    flops += structured.getFlops();
+  }
+
+  /// The kernels that the ops become.
+  void addKernels() {
+    const Device &device = machine.getDevice(0);
+    StoragePolicy storage;
+    bool isDouble = llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
+      return getArgKind(function, argument.getArgNumber()) == "parameter" && cast<RankedTensorType>(argument.getType()).getElementType().isF64();
+    });
+    if (isDouble)
+      storage.compute = storage.gradient = storage.state = 8;
+    std::vector<SegmentWork> works = collectWork(function, 1, storage);
+    auto seconds = [&](const PhaseWork &phase) {
+      double total = 0;
+      for (const KernelWork &work : phase.kernels) {
+        Kernel kernel;
+        kernel.kind = getKernelKind(work.kind);
+        kernel.type = isDouble ? CostType::F64 : CostType::F32;
+        kernel.flops = work.flops;
+        kernel.bytes = work.bytes;
+        kernel.batch = work.batch, kernel.m = work.m, kernel.n = work.n, kernel.k = work.k;
+        total += kernelSeconds(device, kernel);
+      }
+      return total;
+    };
+    segments[Phase::Forward].compute += seconds(works[0].forward);
+    segments[Phase::Backward].compute += seconds(works[0].backwardInput) + seconds(works[0].backwardWeight);
+    segments[Phase::Update].compute += seconds(works[0].update);
+  }
+
+  static Kernel::Kind getKernelKind(KernelWork::Kind kind) {
+    switch (kind) {
+    case KernelWork::Product: return Kernel::Product;
+    case KernelWork::Convolution: return Kernel::Convolution;
+    case KernelWork::Attention: return Kernel::Attention;
+    case KernelWork::Stream: break;
+    }
+    return Kernel::Streaming;
   }
 
   /// Persistent values, values kept from forward to backward for each microbatch in flight, and the most that one pass over the
@@ -172,6 +210,12 @@ Price para::priceProgram(ModuleOp module, const Machine &machine) {
     price.stateBytes.push_back(pricers[stage].stateBytes);
     price.bytesSent = std::max(price.bytesSent, int64_t(sent[stage] + 0.5));
     price.flops += pricers[stage].flops * double(mesh.getNumRanks() / stages);
+  }
+  if (machine.sharedCores > 0) { // what all ranks compute is done by so many cores, whoever waits for whom
+    double all = 0;
+    for (double seconds : compute)
+      all += seconds * double(mesh.getNumRanks() / stages);
+    price.secondsPerStep = std::max(price.secondsPerStep, all / machine.sharedCores);
   }
   price.computeSeconds = compute[busiest];
   price.exposedSeconds = communication[busiest];

@@ -81,6 +81,11 @@ private:
         op->setAttr("para.target", target->getAttr(op->getContext()));
         targeted.push_back(op);
       }
+    if (auto it = views.constraints.find(op); it != views.constraints.end()) {
+      Sharding wanted = it->second.apply(shardings[op->getResult(0)], op->getContext()).getCanonical(typeOf(op->getResult(0)), mesh);
+      wanted.removePartial(kMicrobatch);
+      op->setAttr("para.target", wanted.getAttr(op->getContext()));
+    }
     if (auto target = op->getAttrOfType<ShardingAttr>("para.target")) {
       Sharding sharding = Sharding::get(target);
       if (shardings[op->getResult(0)].isPartial(kMicrobatch))
@@ -140,7 +145,7 @@ private:
       Sharding from = operands[index], wanted = projection.getOperand(split, index);
       // What stays partial by linearity is decided later and costs nothing here.
       for (Axis axis : from.partial)
-        if (structure.linearity[index] != Linearity::None)
+        if (structure.linearity[index] != Linearity::None && !isUsed(split, axis))
           wanted.addPartial(axis);
       from.removePartial(kMicrobatch);
       wanted.removePartial(kMicrobatch);
@@ -179,13 +184,14 @@ private:
       }
     };
     add(proposals);
-    // Rows may also be brought together: where a large sum over them would be sent otherwise.
-    SmallVector<SmallVector<Proposal>> whole(proposals);
-    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      if (rows && rows->isCut(operand))
-        dropTensor(whole[index]);
-    if (rows)
+    bool sums = llvm::any_of(candidates, [&](const OpSplit &split) { return projection.getResult(split, 0).isPartial("tensor"); });
+    if (rows && sums) { // or rows are brought together, where their sum is larger (the gradient of a table)
+      SmallVector<SmallVector<Proposal>> whole(proposals);
+      for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+        if (rows->isCut(operand))
+          dropTensor(whole[index]);
       add(whole);
+    }
     if (candidates.empty())
       return none;
     if (candidates.size() == 1)

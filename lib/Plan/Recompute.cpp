@@ -3,6 +3,7 @@
 
 #include "para/IR/Program.h"
 #include "para/Partition/Projection.h"
+#include "para/Partition/Reshard.h"
 #include "para/Plan/Plan.h"
 #include "para/Schedule/Schedule.h"
 
@@ -38,6 +39,9 @@ public:
       keepLeast(ops);
     for (Operation *op : ops)
       op->setAttr("para.recompute", UnitAttr::get(main.getContext()));
+    for (Operation &op : main.getBody().front().without_terminator())
+      if (auto it = parts.of.find(&op); it != parts.of.end() && (tailWaits || it->second + 1 < parts.count) && isGathered(&op))
+        op.setAttr("para.regather", UnitAttr::get(main.getContext()));
     return success();
   }
 
@@ -46,6 +50,13 @@ private:
     auto it = shardings.find(value);
     RankedTensorType type = it == shardings.end() ? typeOf(value) : it->second.getLocalType(typeOf(value), mesh);
     return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8u);
+  }
+
+  int64_t bytesOf(Operation *op) {
+    int64_t bytes = 0;
+    for (Value result : op->getResults())
+      bytes += bytesOf(result);
+    return bytes;
   }
 
   /// Whether all that needs the results lies in the op's own layer and stage and in the passes forward and backward. Buffers are
@@ -73,59 +84,66 @@ private:
     MinimumCut cut;
     llvm::DenseMap<Operation *, int> nodes;
     for (Operation *op : ops) {
-      int64_t bytes = 0;
-      for (Value result : op->getResults())
-        bytes += bytesOf(result);
-      int node = nodes[op] = cut.addNode(bytes);
+      int node = nodes[op] = cut.addNode(bytesOf(op));
       for (Value operand : op->getOperands())
         if (Operation *producer = operand.getDefiningOp(); producer && nodes.contains(producer))
           cut.addEdge(nodes[producer], node);
-      if (!isCheap(op, bytes))
+      if (!isCheap(op))
         cut.addBegin(node);
       if (llvm::any_of(op->getUsers(), [](Operation *user) { return getPhase(user) == Phase::Backward; }))
         cut.addEnd(node);
     }
     std::vector<int> kept = cut.run();
-    llvm::erase_if(ops, [&](Operation *op) {
-      int64_t bytes = 0;
-      for (Value result : op->getResults())
-        bytes += bytesOf(result);
-      return llvm::binary_search(kept, nodes[op]) || !isCheap(op, bytes);
-    });
+    llvm::erase_if(ops, [&](Operation *op) { return llvm::binary_search(kept, nodes[op]) || !isCheap(op); });
   }
 
-  bool isCheap(Operation *op, int64_t bytes) {
+  /// Whether computing the op again costs little for the bytes that it makes, and no message. Products with a weight never do.
+  bool isCheap(Operation *op) {
     auto structured = cast<StructureOpInterface>(op);
     Structure structure = structured.getStructure();
-    auto isAlone = [](Linearity linearity) { return linearity == Linearity::Alone; };
-    bool isProduct = op->getNumOperands() == 2 && llvm::all_of(structure.linearity, isAlone) &&
+    bool isProduct = op->getNumOperands() == 2 && llvm::all_of(structure.linearity, [](Linearity linearity) { return linearity == Linearity::Alone; }) &&
                      llvm::any_of(structure.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; });
-    auto isWeight = [&](Value operand) { return !parts.fromInputs.contains(operand); };
-    if (isProduct && llvm::any_of(op->getOperands(), isWeight))
+    if (isProduct && llvm::any_of(op->getOperands(), [&](Value operand) { return !parts.fromInputs.contains(operand); }))
       return false;
-    double pieces = 1; // of the loops on one rank
-    for (Value result : op->getResults())
-      pieces = std::max(pieces, double(typeOf(result).getNumElements() * llvm::divideCeil(typeOf(result).getElementTypeBitWidth(), 8u)) / double(std::max<int64_t>(bytes, 1)));
-    return structured.getFlops() / pieces <= kMostFlopsPerByte * double(bytes) && !isSent(op);
+    double bytes = 0; // of all ranks, as the operations are
+    for (Type type : op->getResultTypes())
+      bytes += double(cast<RankedTensorType>(type).getNumElements() * llvm::divideCeil(cast<RankedTensorType>(type).getElementTypeBitWidth(), 8u));
+    return structured.getFlops() <= kMostFlopsPerByte * bytes && !isSent(op);
   }
 
-  /// Whether ranks exchange the results before they are used: computed again they would be sent again.
-  bool isSent(Operation *op) {
+  /// Whether some op of the forward pass takes a result in a sharding of which `holds` is true: (as it comes out, as it is taken).
+  bool anyUse(Operation *op, llvm::function_ref<bool(const Sharding &, const Sharding &)> holds) {
     for (Value result : op->getResults()) {
       auto it = shardings.find(result);
       if (it == shardings.end())
         continue;
       for (OpOperand &use : result.getUses()) {
-        Operation *user = use.getOwner();
-        if (getPhase(user) != Phase::Forward)
+        auto user = dyn_cast<StructureOpInterface>(use.getOwner());
+        if (!user || getPhase(user) != Phase::Forward)
           continue;
-        Structure structure = cast<StructureOpInterface>(user).getStructure();
+        Structure structure = user.getStructure();
         Sharding wanted = Projection(structure, mesh).getOperand(OpSplit::get(user, structure), use.getOperandNumber());
-        if (wanted.getCanonical(typeOf(result), mesh) != it->second)
+        if (holds(it->second, wanted.getCanonical(typeOf(result), mesh)))
           return true;
       }
     }
     return false;
+  }
+
+  /// Whether ranks exchange the results before they are used: computed again they would be sent again. What is gathered is gathered again anyway.
+  bool isSent(Operation *op) {
+    return anyUse(op, [&](const Sharding &from, const Sharding &to) {
+      auto path = findReshardPath(typeOf(op->getResult(0)), from, to, mesh);
+      return (!path || path->bytes > 0) && !isGather(op, from, to);
+    });
+  }
+  /// Whether more of a result is used than a rank has of it: what was gathered is not kept beside it.
+  bool isGathered(Operation *op) {
+    return anyUse(op, [&](const Sharding &from, const Sharding &to) { return isGather(op, from, to); });
+  }
+  bool isGather(Operation *op, const Sharding &from, const Sharding &to) {
+    RankedTensorType type = typeOf(op->getResult(0));
+    return from.partial.empty() && to.getLocalType(type, mesh).getNumElements() > from.getLocalType(type, mesh).getNumElements();
   }
 
   func::FuncOp main;

@@ -38,7 +38,9 @@ struct Variant {
 /// Seconds of one layer of a segment under a variant and a size of the data axis.
 struct LayerSeconds {
   double forward = 0, backwardInput = 0, backwardWeight = 0;
-  double forwardTraffic = 0, backwardTraffic = 0;
+  double forwardTraffic = 0, backwardTraffic = 0; ///< over `tensor`
+  double gather = 0, scatter = 0;                 ///< over `data`, in every microbatch: of parameters (ZeRO-3), of gradients (from ZeRO-2 on)
+  double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
 };
 
 class Race : public Pricer {
@@ -74,6 +76,9 @@ public:
       for (const std::string &node : segment.nodes)
         if (present.count(node))
           plan.stages[node] = int64_t(index);
+    for (const auto &[name, text] : options.request.shards) // of what folding has left
+      if (present.count(name) || getArgIndex(module.lookupSymbol<func::FuncOp>("main"), name) >= 0)
+        plan.shards[name] = text;
     OwningOpRef<ModuleOp> copy = module.clone();
     ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && variant.fault.empty())
@@ -119,13 +124,21 @@ public:
     costs.costs.resize(plan.pipeline * chunks);
     std::vector<PlanPrice::Memory> memory(plan.pipeline);
     std::vector<double> kept(plan.pipeline * chunks, 0);
+    std::vector<HostSeconds> host(plan.pipeline * chunks);
     auto placeOf = [&](int64_t virtualStage) {
       auto [stage, chunk] = schedule->getPlace(virtualStage);
       return chunk * plan.pipeline + stage;
     };
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) {
       int64_t place = placeOf(virtualStage);
-      addLayer(costs.costs[place], memory[place % plan.pipeline], kept[place], variant.works[layers[layer]], seconds[layers[layer]], plan);
+      addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], variant.works[layers[layer]], seconds[layers[layer]], plan);
+    }
+    for (PlanPrice::Memory &stage : memory)
+      stage.reserved = device.constants.reservedBytes;
+    for (auto [cost, seconds] : llvm::zip_equal(costs.costs, host)) { // the host runs ahead of the device, or the device waits for it
+      double pass = options.execution.passSeconds;
+      cost.forward += hidden(seconds.forward + pass, cost.forward + cost.forwardTraffic);
+      cost.backwardInput += hidden(seconds.backward + pass, cost.backwardInput + cost.backwardWeight + cost.backwardTraffic);
     }
     for (size_t layer = 0; layer + 1 < cut.size(); ++layer)
       if (cut[layer] != cut[layer + 1])
@@ -190,8 +203,8 @@ private:
     Kernel kernel;
     kernel.kind = work.kind == KernelWork::Product ? Kernel::Product : work.kind == KernelWork::Attention ? Kernel::Attention
                   : work.kind == KernelWork::Convolution ? Kernel::Convolution : Kernel::Streaming;
-    kernel.type = options.type;
-    kernel.flops = work.flops;
+    kernel.type = options.type == CostType::F8 && (work.kind == KernelWork::Attention || work.batch > 1) ? CostType::BF16 : options.type;
+    kernel.flops = work.kind == KernelWork::Attention ? work.flops / options.execution.attention : work.flops;
     kernel.bytes = work.bytes;
     kernel.batch = work.batch;
     kernel.m = work.m;
@@ -202,11 +215,12 @@ private:
 
   /// Seconds of a collective over an axis of the plan's mesh: ranks of `tensor` are neighbours, then those of `data`, then stages.
   double send(CollectiveKind kind, StringRef axis, double bytes, const Plan &plan) {
+    double slowdown = options.execution.slowdown;
     if (axis == "tensor")
-      return collectiveSeconds(options.machine, kind, bytes, plan.tensor, 1);
+      return slowdown * collectiveSeconds(options.machine, kind, bytes, plan.tensor, 1);
     if (axis == "data")
-      return collectiveSeconds(options.machine, kind, bytes, plan.data, plan.tensor);
-    return collectiveSeconds(options.machine, kind, bytes, plan.data * plan.tensor, 1); // over both
+      return slowdown * collectiveSeconds(options.machine, kind, bytes, plan.data, plan.tensor);
+    return slowdown * collectiveSeconds(options.machine, kind, bytes, plan.data * plan.tensor, 1); // over both
   }
 
   LayerSeconds getSeconds(const SegmentWork &work, const Plan &plan) {
@@ -228,29 +242,42 @@ private:
     seconds.backwardInput = compute(work.backwardInput);
     seconds.backwardWeight = compute(work.backwardWeight);
     seconds.forwardTraffic = traffic(work.forward);
-    seconds.backwardTraffic = traffic(work.backwardInput);
-    if (plan.zero >= 2 && plan.data > 1 && options.request.train) // gradients are scattered in every microbatch, beside the rest of the pass
-      seconds.backwardTraffic += hidden(send(CollectiveKind::ReduceScatter, "data", gradientBytes(work), plan), seconds.backwardInput + seconds.backwardWeight);
-    if (plan.zero >= 3 && plan.data > 1) { // parameters are gathered a layer ahead
-      double gather = send(CollectiveKind::AllGather, "data", parameterBytes(work), plan);
-      seconds.forwardTraffic += hidden(gather, seconds.forward);
-      if (options.request.train)
-        seconds.backwardTraffic += hidden(gather, seconds.backwardInput + seconds.backwardWeight);
-    }
+    seconds.backwardTraffic = traffic(work.backwardInput) + traffic(work.backwardWeight);
+    if (plan.zero >= 2 && plan.data > 1 && options.request.train)
+      seconds.scatter = send(CollectiveKind::ReduceScatter, "data", sentGradientBytes(work), plan);
+    if (plan.zero >= 3 && plan.data > 1)
+      seconds.gather = send(CollectiveKind::AllGather, "data", work.parameterElements * double(options.storage.gathered), plan);
+    const Execution &execution = options.execution;
+    auto messages = [](const PhaseWork &phase) { return double(phase.traffic.size()); };
+    seconds.hostForward = double(work.forward.launches) * execution.kernelSeconds + (messages(work.forward) + (seconds.gather > 0)) * execution.messageSeconds;
+    seconds.hostBackward = double(work.backwardInput.launches + work.backwardWeight.launches) * execution.gradientSeconds +
+                           (messages(work.backwardInput) + (seconds.gather > 0) + (seconds.scatter > 0)) * execution.messageSeconds;
     return seconds;
   }
   /// What is left of communication beside so much compute.
   static double hidden(double traffic, double compute) { return std::max(0.0, traffic - compute); }
-  double parameterBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.compute); }
+  /// Likewise, where a share of it may be hidden, and what it takes from the compute beside it.
+  double exposed(double traffic, double compute, double share) const {
+    double beside = std::min(traffic * share, compute);
+    return traffic - beside + beside * options.execution.contention;
+  }
   double gradientBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.gradient); }
+  double sentGradientBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.reduced); }
 
   /// Virtual stages of all layers such that the costliest is cheapest: the least bound under which a greedy walk needs no more stages.
   std::vector<int64_t> cutLayers(ArrayRef<LayerSeconds> seconds, int64_t parts) {
+    if (options.request.evenStages && int64_t(layers.size()) >= parts + 2) { // what is before and behind the blocks goes with the nearest
+      std::vector<int64_t> cut;
+      int64_t blocks = int64_t(layers.size()) - 2;
+      for (int64_t i = 0; i < int64_t(layers.size()); ++i)
+        cut.push_back(std::clamp<int64_t>(i - 1, 0, blocks - 1) * parts / blocks);
+      return cut;
+    }
     std::vector<double> costs;
     double most = 0, all = 0;
     for (size_t segment : layers) {
       const LayerSeconds &s = seconds[segment];
-      costs.push_back(s.forward + s.backwardInput + s.backwardWeight + s.forwardTraffic + s.backwardTraffic);
+      costs.push_back(std::max(s.forward + s.backwardInput + s.backwardWeight + s.forwardTraffic + s.backwardTraffic, s.hostForward + s.hostBackward));
       most = std::max(most, costs.back());
       all += costs.back();
     }
@@ -280,8 +307,14 @@ private:
     return walk(parts > 1 ? high : all * 2);
   }
 
-  void addLayer(StageCost &cost, PlanPrice::Memory &memory, double &kept, const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
+  /// Of the host for a pass of a stage.
+  struct HostSeconds {
+    double forward = 0, backward = 0;
+  };
+
+  void addLayer(StageCost &cost, HostSeconds &host, PlanPrice::Memory &memory, double &kept, const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
     const StoragePolicy &storage = options.storage;
+    const Execution &execution = options.execution;
     double data = double(plan.data);
     cost.forward += seconds.forward;
     cost.backwardInput += seconds.backwardInput;
@@ -293,28 +326,35 @@ private:
       cost.backwardInput += seconds.forward;
       cost.backwardTraffic += seconds.forwardTraffic;
     }
+    host.forward += seconds.hostForward;
+    host.backward += seconds.hostBackward + (recomputes ? seconds.hostForward : 0);
+    double backward = seconds.backwardInput + seconds.backwardWeight + (recomputes ? seconds.forward : 0);
+    cost.forwardTraffic += exposed(seconds.gather, seconds.forward, execution.gatherOverlap); // a layer ahead
+    if (options.request.train)
+      cost.backwardTraffic += exposed(seconds.gather + seconds.scatter, backward, execution.gatherOverlap);
     bool dropsScores = plan.recompute == "selective" && options.request.train;
     kept += !options.request.train ? 0 : recomputes ? work.boundaryBytes : dropsScores ? work.keptBytes - work.scoreBytes : work.keptBytes;
     double elements = work.parameterElements, states = work.states.whole + work.states.cut;
-    memory.parameters += elements * double(storage.compute) / (plan.zero >= 3 ? data : 1);
+    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? data : 1);
     memory.inputs += work.inputBytes * double(plan.microbatches);
     memory.temporary = std::max(memory.temporary, work.temporaryBytes + (recomputes ? work.keptBytes : 0));
     if (plan.zero >= 3)
-      memory.gathered = std::max(memory.gathered, 2 * elements * double(storage.compute));
+      memory.gathered = std::max(memory.gathered, 2 * elements * double(storage.gathered));
     if (!options.request.train)
       return;
     memory.gradients += gradientBytes(work) / (plan.zero >= 2 ? data : 1);
     memory.states += states / (plan.zero >= 1 ? data : 1);
     if (plan.data > 1) {
-      double gradient = plan.zero >= 2 ? 0 : send(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, "data", gradientBytes(work), plan);
+      double gradient = plan.zero >= 2 ? 0 : send(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, "data", sentGradientBytes(work), plan);
       cost.gradientTraffic += gradient;
       if (plan.zero == 1 || plan.zero == 2)
-        cost.gatherTraffic += send(CollectiveKind::AllGather, "data", parameterBytes(work), plan);
+        cost.gatherTraffic += send(CollectiveKind::AllGather, "data", elements * double(storage.parameter), plan);
     }
-    cost.gradientOverlap = 1;
+    cost.gradientOverlap = execution.gradientOverlap;
+    cost.trafficOverlap = execution.trafficOverlap;
     double shared = plan.zero >= 1 ? data : 1;
     KernelWork update;
-    update.bytes = (2 * states + gradientBytes(work) + elements * double(storage.compute)) / shared;
+    update.bytes = (2 * states + gradientBytes(work) + elements * (double(storage.parameter) + execution.updatePasses)) / shared;
     update.flops = 12 * elements / shared;
     cost.update += update.bytes > 0 ? run(update) : 0;
   }
@@ -322,7 +362,8 @@ private:
   /// What a layer costs by itself, and of which kernels and messages.
   PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
     PlanParts::Layer layer;
-    addLayer(layer.cost, layer.memory, layer.memory.activations, work, seconds, plan);
+    HostSeconds host;
+    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan);
     auto add = [&](std::string name, bool sends, double seconds) {
       auto it = llvm::find_if(layer.items, [&](const PlanParts::Item &item) { return item.name == name; });
       if (it == layer.items.end())
@@ -365,10 +406,12 @@ private:
     price.lowerBound = busy[worst] * double(plan.microbatches);
     double gradient = 0;
     for (const StageCost &cost : costs.costs)
-      gradient = std::max(gradient, hidden(cost.gradientTraffic, cost.backwardInput + cost.backwardWeight));
+      gradient = std::max(gradient, cost.gradientTraffic - std::min(cost.gradientTraffic * cost.gradientOverlap, cost.backwardInput + cost.backwardWeight));
     price.seconds = price.lowerBound + (way - busy[worst] / double(costs.chunks)) + once[worst] + gradient;
     if (simulates) {
-      auto result = simulate(schedule, costs);
+      SimulationOptions how;
+      how.blockingTransfers = options.execution.blocksOnSends != 0;
+      auto result = simulate(schedule, costs, how);
       if (!result) {
         fault = llvm::toString(result.takeError());
         return;

@@ -4,6 +4,7 @@
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
 #include "para/Interfaces/Library.h"
+#include "para/Interfaces/Relayout.h"
 #include "para/Interfaces/Structure.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -39,15 +40,23 @@ public:
   std::vector<SegmentWork> run() {
     for (Operation &op : spmd.getBody().front().without_terminator())
       describe(&op);
+    findLoss();
     findWeightGradients();
     findAttention();
     addArguments();
     for (Operation &op : spmd.getBody().front().without_terminator())
       addCall(nodes[&op]);
     addAttention();
+    findKept();
     addStreams();
     addKept();
     addBoundaries();
+    addLoss();
+    if (policy.dropout)
+      addDropout();
+    for (SegmentWork &work : works)
+      for (PhaseWork *phase : {&work.forward, &work.backwardInput, &work.backwardWeight, &work.update})
+        phase->launches = int64_t(phase->kernels.size());
     return std::move(works);
   }
 
@@ -85,16 +94,75 @@ private:
       node.isMove = node.isElement && op->getNumOperands() == 1 && structure.linearity[0] == Linearity::Joint &&
                     typeOf(op->getOperand(0)).getElementType() == typeOf(op->getResult(0)).getElementType();
     }
+    if (node.isElement && op->getNumOperands() == 2 && op->getNumResults() == 1 && isBias(op)) // the end of the product before
+      node.isMove = true;
+    if (isa<RelayoutOpInterface>(op) && !node.call && op->getNumOperands() == 1) // takes its part of what is there
+      node.isMove = node.isElement = true;
+    if (getPhase(op) == Phase::Forward && !node.isMove && !node.isConstant)
+      ++opsOfNode[getNodeName(op->getLoc())];
     nodes.insert({op, std::move(node)});
   }
 
-  /// Backward ops from which only the update follows.
+  /// A sum of a product that is used nowhere else and a parameter's rows.
+  bool isBias(Operation *op) const {
+    Operation *product = op->getOperand(0).getDefiningOp();
+    auto it = product ? nodes.find(product) : nodes.end();
+    if (it == nodes.end() || !isProduct(it->second) || !it->second.call->lhsBatch.empty() || !op->getOperand(0).hasOneUse())
+      return false;
+    auto argument = dyn_cast<BlockArgument>(rootOf(op->getOperand(1)));
+    return argument && getArgKind(spmd, argument.getArgNumber()) == "parameter" && typeOf(argument).getNumElements() < typeOf(op->getResult(0)).getNumElements() &&
+           llvm::all_of(cast<StructureOpInterface>(op).getStructure().linearity, [](Linearity linearity) { return linearity == Linearity::Joint; });
+  }
+
+  /// The node that makes a single number of many is the loss; its ops backward have its name, too.
+  void findLoss() {
+    if (policy.lossBytes == 0)
+      return;
+    StringRef name;
+    for (auto &[op, node] : nodes)
+      if (getPhase(op) == Phase::Forward && !node.isConstant && !node.call && op->getNumResults() == 1 && isa<FloatType>(typeOf(op->getResult(0)).getElementType()) &&
+          typeOf(op->getResult(0)).getNumElements() == 1 && llvm::any_of(op->getOperands(), [&](Value operand) { return typeOf(operand).getNumElements() > 1; }))
+        name = getNodeName(op->getLoc());
+    for (auto &[op, node] : nodes)
+      if (!name.empty() && !node.call && getPhase(op) != Phase::Update && getNodeName(op->getLoc()) == name)
+        lossOps.insert(op);
+    for (Operation *op : lossOps)
+      for (Value operand : op->getOperands())
+        if (getPhase(op) == Phase::Forward && isMadeByProduct(operand) && typeOf(operand).getNumElements() > lossElements && isa<FloatType>(typeOf(operand).getElementType()))
+          lossElements = typeOf(operand).getNumElements();
+  }
+  bool isMadeByProduct(Value value) const {
+    Operation *op = rootOf(value).getDefiningOp();
+    auto it = op ? nodes.find(op) : nodes.end();
+    return it != nodes.end() && isProduct(it->second);
+  }
+  /// What only the loss has, apart from what it is made of.
+  bool isInLoss(Value value) const {
+    return !lossOps.empty() && typeOf(value).getNumElements() == lossElements &&
+           llvm::all_of(value.getUsers(), [&](Operation *user) { return lossOps.contains(user) || (nodes.count(user) && nodes.find(user)->second.isMove); });
+  }
+
+  void addLoss() {
+    if (lossOps.empty())
+      return;
+    SegmentWork &work = works.back();
+    KernelWork kernel;
+    kernel.bytes = policy.lossBytes / 2 * double(lossElements);
+    work.forward.kernels.push_back(kernel);
+    work.backwardInput.kernels.push_back(kernel);
+    work.keptBytes += policy.lossKept * double(lossElements);
+    work.temporaryBytes = std::max(work.temporaryBytes, policy.lossTemporary * double(lossElements));
+  }
+
+  /// Backward ops behind which no gradient passes on through a product or to a table.
   void findWeightGradients() {
     for (Operation &op : llvm::reverse(spmd.getBody().front().without_terminator())) {
       if (getPhase(&op) != Phase::Backward || op.use_empty())
         continue;
       bool isWeight = llvm::all_of(op.getUsers(), [&](Operation *user) {
-        return user->hasTrait<OpTrait::IsTerminator>() || getPhase(user) == Phase::Update || weightGradients.contains(user);
+        auto it = nodes.find(user);
+        bool passesOn = it != nodes.end() && it->second.call && (isProduct(it->second) || it->second.call->kind == LibraryCall::Convolution || it->second.call->kind == LibraryCall::ScatterAdd);
+        return getPhase(user) != Phase::Backward || (!passesOn && weightGradients.contains(user));
       });
       if (isWeight)
         weightGradients.insert(&op);
@@ -105,18 +173,22 @@ private:
 
   /// Scores are what a batched product makes larger than its operands and another such product contracts again. All that has their
   /// elements, in a segment, stays in the kernel.
+  static std::array<int64_t, 3> scoreKey(int64_t segment, Value value) {
+    RankedTensorType type = typeOf(value);
+    return {segment, type.getNumElements(), type.getRank() > 0 ? type.getShape().back() : 1};
+  }
   void findAttention() {
     for (auto &[op, node] : nodes) {
       if (!isProduct(node) || node.call->lhsBatch.empty())
         continue;
       int64_t made = typeOf(op->getResult(0)).getNumElements();
       if (made > std::max(typeOf(op->getOperand(0)).getNumElements(), typeOf(op->getOperand(1)).getNumElements()) && getPhase(op) == Phase::Forward)
-        scores.insert({stageOf(op), made});
+        scores.insert(scoreKey(stageOf(op), op->getResult(0)));
     }
     if (!policy.fusesAttention)
       return;
     for (auto &[op, node] : nodes) {
-      auto has = [&, op = op](Value value) { return scores.count({stageOf(op), typeOf(value).getNumElements()}) != 0; };
+      auto has = [&, op = op](Value value) { return scores.count(scoreKey(stageOf(op), value)) != 0; };
       bool touches = llvm::any_of(op->getResults(), has) || llvm::any_of(op->getOperands(), has);
       nodes[op].isInAttention = touches && !(node.call && !isProduct(node)) && getPhase(op) != Phase::Update;
     }
@@ -133,7 +205,10 @@ private:
     return value;
   }
 
-  bool isInMemory(Value value) const {
+  bool isInMemory(Value value) const { return kept.contains(value) || isWritten(value); }
+
+  /// Whether a kernel writes it: of ops that may be part of others, what others use, or none but those of its pass.
+  bool isWritten(Value value) const {
     Operation *op = value.getDefiningOp();
     if (!op)
       return true;
@@ -144,6 +219,8 @@ private:
       return !node.isInAttention || llvm::any_of(value.getUsers(), [&](Operation *user) { return nodes.count(user) && !nodes.find(user)->second.isInAttention; });
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       auto it = nodes.find(user);
+      if (getPhase(user) == Phase::Backward && getPhase(op) == Phase::Forward && node.isElement && it != nodes.end() && !it->second.call)
+        return false; // made again there
       return it == nodes.end() || it->second.call || it->second.level != node.level || getPhase(user) != getPhase(op) || stageOf(user) != stageOf(op) ||
              (!policy.fusesStreams && getNodeName(user->getLoc()) != getNodeName(op->getLoc()));
     });
@@ -166,7 +243,8 @@ private:
       StringRef kind = getArgKind(spmd, index);
       bool isFloat = isa<FloatType>(typeOf(argument).getElementType());
       if (kind == "parameter") {
-        work.parameterElements += addTo(work.parameters, argument, isFloat ? policy.compute : 8);
+        work.parameterElements += addTo(work.parameters, argument, isFloat ? policy.parameter : 8);
+        ++work.parameterTensors;
       } else if (kind == "state") {
         addTo(work.states, argument, policy.state);
       } else if (kind == "buffer") {
@@ -311,19 +389,34 @@ private:
     return !isProduct(it->second) || typeOf(value).getNumElements() > typeOf(op->getOperand(0)).getNumElements();
   }
 
+  /// What is read to make a value of the pass forward again.
+  double readSources(Value value, llvm::SmallPtrSet<void *, 8> &seen) {
+    double bytes = 0;
+    for (Value operand : value.getDefiningOp()->getOperands()) {
+      Value root = rootOf(operand);
+      if (!seen.insert(root.getAsOpaquePointer()).second)
+        continue;
+      if (isInMemory(root))
+        bytes += std::min(bytesOf(root), bytesOf(operand));
+      else if (!nodes.find(root.getDefiningOp())->second.isConstant)
+        bytes += readSources(root, seen);
+    }
+    return bytes;
+  }
+
   /// Ops between which nothing need be in memory are one kernel.
   void addStreams() {
     llvm::EquivalenceClasses<Operation *> classes;
     auto streams = [this](Operation *op) {
       auto it = nodes.find(op);
-      return it != nodes.end() && !it->second.call && !it->second.isInAttention && !it->second.isConstant;
+      return it != nodes.end() && !it->second.call && !it->second.isInAttention && !it->second.isConstant && !lossOps.contains(op);
     };
     for (auto &[op, node] : nodes) {
       if (!streams(op))
         continue;
       classes.insert(op);
       for (Value operand : op->getOperands())
-        if (Operation *made = operand.getDefiningOp(); made && streams(made) && !isInMemory(operand))
+        if (Operation *made = operand.getDefiningOp(); made && streams(made) && !isInMemory(operand) && getPhase(made) == getPhase(op) && stageOf(made) == stageOf(op))
           classes.unionSets(op, made);
     }
     llvm::MapVector<Operation *, std::pair<double, llvm::SmallPtrSet<void *, 8>>> groups;
@@ -337,6 +430,8 @@ private:
         if ((!made || isInMemory(root)) && (!made || !streams(made) || classes.getLeaderValue(made) != classes.getLeaderValue(op)) &&
             seen.insert(root.getAsOpaquePointer()).second)
           bytes += std::min(bytesOf(root), bytesOf(operand)); // a slice reads a part
+        else if (made && !isInMemory(root) && getPhase(made) == Phase::Forward && getPhase(op) == Phase::Backward)
+          bytes += readSources(root, seen);
       }
       if (node.isMove && llvm::all_of(op->getUsers(), [&](Operation *user) { return nodes.count(user) && nodes.find(user)->second.call; }))
         continue; // becomes strides of the call
@@ -354,8 +449,7 @@ private:
   }
 
   /// What the backward pass takes: operands of its calls as they are, all else back to what is kept anyway or in memory in any case.
-  void addKept() {
-    llvm::SetVector<Value> kept;
+  void findKept() {
     llvm::DenseSet<Value> asked;
     SmallVector<Value> wanted;
     auto isForward = [&](Value value) {
@@ -376,17 +470,21 @@ private:
       if (!isForward(value) || kept.contains(value) || !asked.insert(value).second || isScoreLike(value))
         continue;
       const Node &node = nodes.find(value.getDefiningOp())->second;
-      if (node.isElement && !isInMemory(value))
+      if (node.isElement && !isWritten(value))
         llvm::append_range(wanted, node.op->getOperands());
       else if (node.isElement && llvm::all_of(node.op->getOperands(), [&](Value operand) { return !isForward(rootOf(operand)) || kept.contains(rootOf(operand)); }))
         continue; // one step from what is there
       else
         kept.insert(value);
     }
+    kept.remove_if([&](Value value) { return isInLoss(value); });
+  }
+
+  void addKept() {
     for (Value value : kept) {
       Operation *op = value.getDefiningOp();
       workOf(op).keptBytes += bytesOf(value);
-      if (scores.count({stageOf(op), typeOf(value).getNumElements()}))
+      if (scores.count(scoreKey(stageOf(op), value)))
         workOf(op).scoreBytes += bytesOf(value);
     }
     for (auto &[op, node] : nodes) // the rows' sums of exponentials
@@ -416,12 +514,53 @@ private:
     }
   }
 
+  /// Of scores a kernel of its own, whose results and masks are kept; before residual sums a part of theirs, whose masks are kept.
+  void addDropout() {
+    auto stream = [](PhaseWork &phase, double bytes) {
+      KernelWork kernel;
+      kernel.bytes = bytes;
+      phase.kernels.push_back(kernel);
+    };
+    for (auto &[op, node] : nodes) {
+      if (getPhase(op) != Phase::Forward)
+        continue;
+      SegmentWork &work = workOf(op);
+      double elements = op->getNumResults() == 1 ? double(typeOf(op->getResult(0)).getNumElements()) : 0;
+      if (isProduct(node) && !policy.fusesAttention && scores.count(scoreKey(stageOf(op), op->getResult(0))) && !node.call->lhsBatch.empty()) {
+        double passed = elements * (2 * double(policy.compute) + 1);
+        stream(work.forward, passed);
+        stream(work.backwardInput, passed);
+        double kept = elements * double(policy.compute + 1);
+        work.keptBytes += kept;
+        work.scoreBytes += kept;
+      } else if (isResidualSum(node)) {
+        stream(work.forward, elements);
+        stream(work.backwardInput, elements * (2 * double(policy.compute) + 1));
+        work.keptBytes += elements;
+      }
+    }
+  }
+
+  bool isResidualSum(const Node &node) const {
+    Operation *op = node.op;
+    auto structured = node.isElement && op->getNumOperands() == 2 ? dyn_cast<StructureOpInterface>(op) : StructureOpInterface();
+    if (!structured || opsOfNode.lookup(getNodeName(op->getLoc())) != 1 || !llvm::all_of(structured.getStructure().linearity, [](Linearity linearity) { return linearity == Linearity::Joint; }))
+      return false;
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      Operation *made = rootOf(operand).getDefiningOp();
+      return made && !nodes.find(made)->second.isConstant && typeOf(operand).getRank() > 1 && typeOf(operand).getNumElements() == typeOf(op->getResult(0)).getNumElements();
+    });
+  }
+
   func::FuncOp spmd;
   const StoragePolicy &policy;
   std::vector<SegmentWork> works;
   llvm::MapVector<Operation *, Node> nodes;
-  llvm::DenseSet<Operation *> weightGradients;
-  std::set<std::pair<int64_t, int64_t>> scores; ///< segment and elements of what is as large as attention scores
+  llvm::DenseSet<Operation *> weightGradients, lossOps;
+  int64_t lossElements = 0;
+  llvm::StringMap<int64_t> opsOfNode; ///< of the pass forward, that compute
+  llvm::SetVector<Value> kept; ///< from forward to backward
+  std::set<std::array<int64_t, 3>> scores; ///< segment, elements and keys of what is shaped as attention scores
 };
 } // namespace
 

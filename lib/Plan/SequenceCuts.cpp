@@ -34,61 +34,72 @@ bool SequenceCuts::isLookup(Operation *op, const Structure &structure) {
   return argument && getArgKind(main, argument.getArgNumber()) == "parameter";
 }
 
-std::optional<int64_t> SequenceCuts::follow(Value value, int64_t dim, llvm::DenseSet<std::pair<Value, int64_t>> &seen) {
-  if (!seen.insert({value, dim}).second)
-    return 0;
-  int64_t obstacles = 0;
+void SequenceCuts::follow(Value value, int64_t dim, const DimSharding &cut, Walk &walk) {
+  if (!walk.seen.insert({value, dim}).second)
+    return;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     auto structured = dyn_cast<StructureOpInterface>(user);
     if (!structured || getPhase(user) != Phase::Forward)
       continue;
     Structure structure = structured.getStructure();
-    if (isProduct(structure))
-      continue; // takes it whole
-    auto lifted = Projection(structure, mesh).lift(structure.operands[use.getOperandNumber()][dim], DimSharding{{tensor}, 1, 1});
-    if (!lifted || structure.factors[lifted->factor].kind == FactorKind::Whole) {
-      ++obstacles;
+    if (isProduct(structure)) { // takes it whole
+      ++walk.products;
       continue;
     }
-    if (structure.factors[lifted->factor].kind == FactorKind::Reduction)
-      return std::nullopt;
+    Projection projection(structure, mesh);
+    const DimFactors &factors = structure.operands[use.getOperandNumber()][dim];
+    auto lifted = projection.lift(factors, cut);
+    if (!lifted || structure.factors[lifted->factor].kind == FactorKind::Whole) {
+      ++walk.obstacles;
+      if (factors.size() > 1 && walk.blocks == 0) {
+        walk.blocks = 1;
+        for (int factor : ArrayRef(factors).drop_back())
+          walk.blocks *= structure.factors[factor].size;
+      }
+      continue;
+    }
+    if (structure.factors[lifted->factor].kind == FactorKind::Reduction) {
+      walk.reduced = true;
+      return;
+    }
+    OpSplit split;
+    split.factors.resize(structure.factors.size());
+    split.factors[lifted->factor] = lifted->split;
     for (auto [number, result] : llvm::enumerate(user->getResults()))
-      for (auto [place, factors] : llvm::enumerate(structure.results[number]))
-        if (factors.size() == 1 && factors[0] == lifted->factor) {
-          auto further = follow(result, place, seen);
-          if (!further)
-            return std::nullopt;
-          obstacles += *further;
-        }
+      for (auto [place, resultFactors] : llvm::enumerate(structure.results[number]))
+        if (llvm::is_contained(resultFactors, lifted->factor))
+          follow(result, place, projection.project(resultFactors, split), walk);
+    if (walk.reduced)
+      return;
   }
-  return obstacles;
 }
 
-std::optional<int64_t> SequenceCuts::findDim(Value value, const Sharding &sharding) {
+std::optional<SequenceCuts::Place> SequenceCuts::findPlace(Value value, const Sharding &sharding) {
   RankedTensorType type = typeOf(value);
   std::vector<int64_t> shape = type.getShape().vec();
-  if (auto it = dims.find(shape); it != dims.end())
+  if (auto it = places.find(shape); it != places.end())
     return it->second;
   if (getPhase(value.getDefiningOp()) != Phase::Forward)
     return std::nullopt;
-  std::optional<int64_t> best;
+  std::optional<Place> best;
   std::tuple<int64_t, bool, bool, int64_t> least; // batch dimensions come first: of several the last is the sequence
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    if (shape[dim] < 2)
-      continue;
-    llvm::DenseSet<std::pair<Value, int64_t>> seen;
-    auto obstacles = follow(value, dim, seen);
-    if (!obstacles)
-      continue;
-    std::tuple<int64_t, bool, bool, int64_t> cost = {*obstacles, !sharding.dims[dim].axes.empty(), shape[dim] < mesh.getSize(tensor), -dim};
-    if (!best || cost < least) {
-      best = dim;
-      least = cost;
+    int64_t more = 0;
+    for (int64_t blocks = 1; blocks > 0; blocks = std::exchange(more, 0)) {
+      Walk walk;
+      follow(value, dim, {{tensor}, 1, blocks}, walk);
+      if (blocks == 1)
+        more = walk.blocks;
+      std::tuple<int64_t, bool, bool, int64_t> cost = {walk.getHindrance(), !sharding.dims[dim].axes.empty(), shape[dim] / blocks < mesh.getSize(tensor), -dim};
+      if (!walk.reduced && shape[dim] / blocks > 1 && (!best || cost < least)) {
+        best = {dim, blocks};
+        least = cost;
+      }
     }
   }
   if (best)
-    dims[shape] = *best;
+    places[shape] = *best;
   return best;
 }
 
@@ -102,12 +113,15 @@ std::optional<Sharding> SequenceCuts::getTarget(Operation *op, const Structure &
     return std::nullopt;
   if (llvm::any_of(sharding.partial, [&](Axis axis) { return axis != tensor; }))
     return std::nullopt;
-  auto dim = findDim(op->getResult(0), sharding);
-  if (!dim)
+  auto place = findPlace(op->getResult(0), sharding);
+  if (!place)
     return std::nullopt;
   Sharding target = sharding;
   target.removePartial(tensor);
-  target.dims[*dim].axes.push_back(tensor);
+  DimSharding &rows = target.dims[place->dim];
+  if (rows.axes.empty())
+    rows.blocks = place->blocks;
+  rows.axes.push_back(tensor);
   return target.getCanonical(typeOf(op->getResult(0)), mesh);
 }
 

@@ -36,16 +36,29 @@ public:
   void restart() { cut.clear(); }
 
 private:
-  std::optional<int64_t> findDim(mlir::Value value, const Sharding &sharding);
-  /// Counts what stands in the way of a cut dimension up to the next products; none where it is reduced.
-  std::optional<int64_t> follow(mlir::Value value, int64_t dim, llvm::DenseSet<std::pair<mlir::Value, int64_t>> &seen);
+  /// A dimension and the blocks in it of which each is cut: batch and sequence may be one dimension.
+  struct Place {
+    int64_t dim, blocks;
+  };
+  struct Walk {
+    llvm::DenseSet<std::pair<mlir::Value, int64_t>> seen;
+    int64_t obstacles = 0; ///< ops before the next products that do not take the cut as it is
+    int64_t products = 0;  ///< that are reached
+    int64_t blocks = 0;    ///< into which such an op would have the dimension fall
+    bool reduced = false;  ///< the dimension is summed away
+    /// How many in a thousand of the ways from the value end at obstacles.
+    int64_t getHindrance() const { return obstacles ? 1000 * obstacles / (obstacles + products) : 0; }
+  };
+
+  std::optional<Place> findPlace(mlir::Value value, const Sharding &sharding);
+  void follow(mlir::Value value, int64_t dim, const DimSharding &cut, Walk &walk);
   bool isLookup(mlir::Operation *op, const Structure &structure);
 
   mlir::func::FuncOp main;
   MeshAttr mesh;
   Axis tensor;
   llvm::DenseSet<mlir::Value> cut;
-  std::map<std::vector<int64_t>, int64_t> dims; ///< by shape: values of one shape are cut alike, those of the backward pass as those of the forward pass
+  std::map<std::vector<int64_t>, Place> places; ///< by shape: values of one shape are cut alike, those of the backward pass as those of the forward pass
 };
 
 } // namespace para

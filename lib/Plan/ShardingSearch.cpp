@@ -1,5 +1,6 @@
 #include "para/Plan/ShardingSearch.h"
 
+#include "para/Cost/Kernel.h"
 #include "para/IR/Program.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -281,4 +282,74 @@ void para::annotateShardings(func::FuncOp main, MeshAttr mesh, const ShardingPro
     node.splits[strategy].annotate(node.op);
     node.op->setAttr("para.stage", builder.getI64IntegerAttr(0));
   }
+}
+
+namespace {
+/// As --shard would ask for it; empty where a sum is not finished or a cut cannot be said.
+std::string textOf(const Sharding &sharding) {
+  if (!sharding.partial.empty())
+    return "";
+  std::string text = "[";
+  for (auto [index, dim] : llvm::enumerate(sharding.dims)) {
+    if (dim.unit != 1 || dim.blocks != 1)
+      return "";
+    std::string axes;
+    for (Axis axis : dim.axes)
+      axes += (axes.empty() ? "" : "+") + axis.getValue().str();
+    text += (index ? "," : "") + (axes.empty() ? "_" : axes);
+  }
+  return text + "]";
+}
+} // namespace
+
+std::optional<Plan> para::searchShardings(func::FuncOp main, const Plan &plan, const Machine &machine, double seconds, double &gap) {
+  MeshAttr mesh = plan.getMesh(main.getContext());
+  const Device &device = machine.getDevice(0);
+  ShardingCosts costs;
+  // What an op moves is partly kept by the kernel it becomes a part of: half, as long as kernels are not formed.
+  costs.compute = [&](double flops, double bytes) {
+    Kernel kernel;
+    kernel.kind = Kernel::Product;
+    kernel.flops = flops;
+    kernel.bytes = bytes / 2;
+    return kernelSeconds(device, kernel);
+  };
+  costs.move = [&](ReshardMove::Kind kind, Axis axis, double bytes) {
+    double n = double(mesh.getSize(axis.getValue())), sent = (n - 1) / n * bytes * (kind == ReshardMove::AllReduce ? 2 : 1);
+    bool inside = mesh.getNumRanks() <= machine.getRanksPerNode();
+    return machine.getStartSeconds(inside) * (n - 1) + sent / machine.getLinkBytesPerSecond(inside);
+  };
+  auto problem = buildShardingProblem(main, mesh, costs, int64_t(std::min(machine.getMemoryBytes(), 9e18)));
+  if (failed(problem))
+    return std::nullopt;
+  SolveOptions options;
+  options.seconds = seconds;
+  options.gap = 1e-3;
+  auto solution = solve(problem->problem, options);
+  if (!solution) {
+    llvm::consumeError(solution.takeError());
+    return std::nullopt;
+  }
+  gap = solution->getGap();
+  Plan found = plan;
+  std::map<std::string, std::string> nodes; // what a node makes last
+  for (auto [node, strategy] : llvm::zip_equal(problem->nodes, solution->choice)) {
+    if (!node.op) {
+      std::string text = textOf(node.shardings[strategy]);
+      StringRef kind = getArgKind(main, node.argument.getArgNumber());
+      if ((kind == "parameter" || kind == "input" || kind == "state") && !text.empty())
+        found.shards[getArgName(main, node.argument.getArgNumber()).str()] = text;
+      continue;
+    }
+    StringRef name = getNodeName(node.op->getLoc());
+    if (getPhase(node.op) != Phase::Forward || node.op->getNumResults() != 1 || node.op->getNumOperands() == 0 || name.empty())
+      continue;
+    Structure structure = cast<StructureOpInterface>(node.op).getStructure();
+    nodes[name.str()] = textOf(Projection(structure, mesh).getResult(node.splits[strategy], 0).getCanonical(typeOf(node.op->getResult(0)), mesh));
+  }
+  for (const auto &[name, text] : nodes)
+    if (!text.empty() && !found.shards.count(name))
+      found.shards[name] = text;
+  found.recipe = "searched";
+  return found;
 }

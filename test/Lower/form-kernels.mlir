@@ -55,3 +55,16 @@ func.func @once(%x: tensor<64x13xf32>) -> (tensor<64x13xf32>, tensor<64x13xf32>)
   %z = para.mul %n, %x : tensor<64x13xf32>
   return %y, %z : tensor<64x13xf32>, tensor<64x13xf32>
 }
+
+// What is computed again in the backward pass stays there: it is not the result of the forward pass, which would have to be kept for it.
+// CHECK-LABEL: func.func @again
+// CHECK: %[[FIRST:.*]] = rt.fused %arg0 {{.*}}phase forward
+// CHECK: %[[AGAIN:.*]] = rt.fused %arg0 {{.*}}phase backward
+// CHECK: return %[[FIRST]], %[[AGAIN]]
+func.func @again(%x: tensor<64x13xf32>) -> (tensor<64x13xf32>, tensor<64x13xf32>) {
+  %a = para.exp %x {para.phase = #para<phase forward>} : tensor<64x13xf32>
+  %y = para.mul %a, %x {para.phase = #para<phase forward>} : tensor<64x13xf32>
+  %b = para.exp %x {para.phase = #para<phase backward>} : tensor<64x13xf32>
+  %z = para.mul %b, %x {para.phase = #para<phase backward>} : tensor<64x13xf32>
+  return %y, %z : tensor<64x13xf32>, tensor<64x13xf32>
+}

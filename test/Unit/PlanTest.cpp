@@ -32,6 +32,8 @@ TEST(Plan, JsonRoundTrip) {
   plan.zero = 2;
   plan.microbatches = 8;
   plan.schedule = "gpipe";
+  plan.recompute = "selective";
+  plan.sequenceParallel = true;
   plan.bucketBytes = 1 << 20;
   plan.stages = {{"/layer.0/MatMul", 0}, {"/layer.1/MatMul", 3}};
   Plan read = llvm::cantFail(Plan::fromJson(llvm::json::Value(plan.toJson())));
@@ -40,6 +42,8 @@ TEST(Plan, JsonRoundTrip) {
   EXPECT_EQ(read.zero, 2);
   EXPECT_EQ(read.microbatches, 8);
   EXPECT_EQ(read.schedule, "gpipe");
+  EXPECT_EQ(read.recompute, "selective");
+  EXPECT_TRUE(read.sequenceParallel);
   EXPECT_EQ(read.bucketBytes, 1 << 20);
   EXPECT_EQ(read.stages, plan.stages);
   for (llvm::StringRef name : getRecipeNames()) {
@@ -54,6 +58,9 @@ TEST(Plan, BadFilesAreRefused) {
   EXPECT_NE(refusal("{}").find("version 1"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "zero": 4})").find("'zero'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "mesh": {"data": 0}})").find("'data'"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "recompute": "some"})").find("'recompute' of the plan must be one of none, selective, full"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "sequence_parallel": 1})").find("'sequence_parallel'"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "sequence_parallel": true})").find("tensor > 1"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "microbatches": "x"})").find("'microbatches'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "stages": {"/node": "x"}})").find("'/node'"), std::string::npos);
 }
@@ -113,4 +120,35 @@ TEST(Recipes, Candidates) {
     EXPECT_EQ(plan.zero, plan.data > 1 ? 1 : 0);
   }
   EXPECT_FALSE(getCandidates(fixed).empty());
+}
+// Plans from before these fields were there keep everything and cut no sequence.
+TEST(Plan, OldFilesAreRead) {
+  Plan plan = llvm::cantFail(Plan::fromJson(llvm::cantFail(llvm::json::parse(R"({"version": 1, "mesh": {"tensor": 2}})"))));
+  EXPECT_EQ(plan.recompute, "none");
+  EXPECT_FALSE(plan.sequenceParallel);
+}
+
+// What is asked of all plans is in each that may have it, and in its name; what is left open stands beside it.
+TEST(Plan, RecomputationAndSequence) {
+  PlanRequest asked = request(4);
+  asked.recompute = "full";
+  asked.sequenceParallel = true;
+  EXPECT_EQ(llvm::cantFail(makeRecipe("ddp", asked)).recipe, "ddp + full recomputation");
+  EXPECT_FALSE(llvm::cantFail(makeRecipe("ddp", asked)).sequenceParallel);
+  EXPECT_EQ(llvm::cantFail(makeRecipe("tensor", asked)).recipe, "tensor + sequence + full recomputation");
+  EXPECT_TRUE(llvm::cantFail(makeRecipe("tensor", asked)).sequenceParallel);
+  for (const Plan &plan : getCandidates(asked)) {
+    EXPECT_EQ(plan.recompute, "full");
+    EXPECT_EQ(plan.sequenceParallel, plan.tensor > 1);
+  }
+  size_t candidates = getCandidates(request(4)).size();
+  asked.recompute = "auto";
+  EXPECT_EQ(getCandidates(asked).size(), 3 * candidates);
+  Plan plan = llvm::cantFail(makeRecipe("ddp", asked));
+  EXPECT_EQ(plan.recompute, "none");
+  std::vector<Plan> open = getRecomputations(plan, asked);
+  ASSERT_EQ(open.size(), 3u);
+  EXPECT_EQ(open[2].recipe, "ddp + full recomputation");
+  asked.train = false;
+  EXPECT_EQ(getRecomputations(plan, asked).size(), 1u);
 }

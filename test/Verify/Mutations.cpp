@@ -7,30 +7,6 @@ using namespace para;
 using namespace para::test;
 
 namespace {
-using Sites = std::vector<Site>;
-using Random = std::mt19937;
-
-template <typename T> const T &pick(const std::vector<T> &list, Random &random) { return list[random() % list.size()]; }
-
-std::string describe(Operation *op) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << op->getName().getStringRef().drop_front(5);
-  if (auto origin = op->getAttrOfType<IntegerAttr>("para.origin"))
-    os << " (origin " << origin.getInt() << ")";
-  os << " in @" << cast<func::FuncOp>(op->getParentOp()).getName();
-  return text;
-}
-
-/// Sites at all live ops that `where` wants.
-template <typename Where, typename Apply> Sites at(ProgramView &view, Where where, Apply apply) {
-  Sites sites;
-  for (Operation *op : view.ops)
-    if (where(op))
-      sites.push_back({[op, apply] { return apply(op) + " " + describe(op); }});
-  return sites;
-}
-
 bool isAny(Operation *op, ArrayRef<StringRef> names) {
   return llvm::any_of(names, [&](StringRef name) { return isNamed(op, name); });
 }
@@ -188,27 +164,6 @@ Sites sliceOffset(ProgramView &view, Random &random) {
               op->setAttr("offsets", DenseI64ArrayAttr::get(op->getContext(), offsets));
               return std::string("other offset:");
             });
-}
-
-/// Values of the operand's type that the op could have taken: made before it, not later a phase.
-std::vector<Value> getRivals(ProgramView &view, Operation *op, unsigned index) {
-  std::vector<Value> rivals;
-  Value own = op->getOperand(index);
-  auto consider = [&](Value value) {
-    if (value.getType() != own.getType() || view.number(value) == view.number(own))
-      return;
-    SmallVector<Value> operands(op->getOperands());
-    operands[index] = value;
-    if (op->getNumResults() == 0 || view.number(op, operands) != view.number(op->getResult(0)))
-      rivals.push_back(value);
-  };
-  for (BlockArgument argument : op->getBlock()->getArguments())
-    consider(argument);
-  for (Operation *other = op->getPrevNode(); other && rivals.size() < 40; other = other->getPrevNode())
-    for (Value result : other->getResults())
-      if (getPhase(other) <= getPhase(op))
-        consider(result);
-  return rivals;
 }
 
 Sites swapOperand(ProgramView &view, Random &random) {
@@ -457,7 +412,40 @@ constexpr MutationKind kKinds[] = {
     {"received before sending", receiveFirst},
     {"attribute changed", otherAttribute},
     {"constant changed", otherConstant},
+    {"repeats another op", otherRepeat},
+    {"repeated with another operand", changedRepeat},
+    {"repeated part of another op", otherOrigin},
 };
 } // namespace
+
+std::string para::test::describe(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << op->getName().getStringRef().drop_front(5);
+  if (auto origin = op->getAttrOfType<IntegerAttr>("para.origin"))
+    os << " (origin " << origin.getInt() << ")";
+  os << " in @" << cast<func::FuncOp>(op->getParentOp()).getName();
+  return text;
+}
+
+std::vector<Value> para::test::getRivals(ProgramView &view, Operation *op, unsigned index) {
+  std::vector<Value> rivals;
+  Value own = op->getOperand(index);
+  auto consider = [&](Value value) {
+    if (value.getType() != own.getType() || view.number(value) == view.number(own))
+      return;
+    SmallVector<Value> operands(op->getOperands());
+    operands[index] = value;
+    if (op->getNumResults() == 0 || view.number(op, operands) != view.number(op->getResult(0)))
+      rivals.push_back(value);
+  };
+  for (BlockArgument argument : op->getBlock()->getArguments())
+    consider(argument);
+  for (Operation *other = op->getPrevNode(); other && rivals.size() < 40; other = other->getPrevNode())
+    for (Value result : other->getResults())
+      if (getPhase(other) <= getPhase(op))
+        consider(result);
+  return rivals;
+}
 
 llvm::ArrayRef<MutationKind> para::test::getMutationKinds() { return kKinds; }

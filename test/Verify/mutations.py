@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Breaks correct programs in 200 ways that change what they compute; the proofs must refuse every one.
+"""Breaks correct programs in 260 ways that change what they compute; the proofs must refuse every one.
 
-    test/Verify/mutations.py [--count 200] [--seed 1]
+    test/Verify/mutations.py [--count 260] [--seed 1]
 
 Programs are models of ../shared under different recipes, uneven shards among them. Prints a table (kind of mutation, made, refused by the
 communication proof, refused by the equivalence proof); exit status 1 if one slips through, if a program itself is refused, or if a kind was
@@ -22,7 +22,7 @@ SHARED = pathlib.Path(os.environ.get("PARA_SHARED", ROOT.parent / "shared"))
 PARA_OPT = os.environ.get("PARA_OPT") or shutil.which("para-opt") or str(ROOT / "build" / "bin" / "para-opt")
 PARA_MUTATE = os.environ.get("PARA_MUTATE", str(pathlib.Path(PARA_OPT).with_name("para-mutate")))
 
-MLP, GPT = "onnx/torch/train_mlp_ce_odd", "onnx/torch/train_gpt_tied_lm"
+MLP, GPT, LLAMA = "onnx/torch/train_mlp_ce_odd", "onnx/torch/train_gpt_tied_lm", "onnx/torch/train_llama_gqa_tied_lm"
 #: (model, what the recipe is, flags)
 PROGRAMS = [
     (MLP, "ddp", ["--ranks=2", "--plan=ddp"]),
@@ -39,8 +39,12 @@ PROGRAMS = [
     (GPT, "data x tensor", ["--mesh=data=2,tensor=2"]),
     (GPT, "zero1 x pipeline", ["--mesh=data=2,pipeline=2", "--zero=1"]),
     (GPT, "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2", "--clip-norm=1"]),
-    ("onnx/torch/train_llama_gqa_tied_lm", "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2"]),
+    (LLAMA, "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2"]),
     ("onnx/torch/train_cnn_bn_ce", "data, microbatches", ["--mesh=data=2", "--microbatches=2"]),
+    (GPT, "data x tensor, full recomputation", ["--mesh=data=2,tensor=2", "--recompute=full"]),
+    (GPT, "pipeline, selective recomputation", ["--ranks=2", "--plan=pipeline", "--recompute=selective"]),
+    (GPT, "tensor, uneven sequence, full recomputation", ["--ranks=3", "--plan=tensor", "--sequence-parallel", "--recompute=full"]),
+    (LLAMA, "tensor, sequence", ["--ranks=2", "--plan=tensor", "--sequence-parallel"]),
 ]
 
 
@@ -55,7 +59,7 @@ def compile_program(folder, number, model, flags):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--count", type=int, default=260)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if not SHARED.is_dir():

@@ -39,6 +39,7 @@ struct KernelConstants {
   double attentionHead = 0;       ///< width of a head at which softmax takes as long as the products
   double streamFraction = 1;      ///< of the memory's rate
   double vectorFraction = 1;      ///< of peak vector flops
+  double reservedBytes = 0;       ///< of memory, by libraries for products and the like
   double startSeconds = 0;        ///< from the first to the last multiprocessor at work, and back, for any kernel
 };
 

@@ -75,6 +75,7 @@ struct DeviceClass {
 struct Machine {
   std::string name;
   std::vector<DeviceClass> classes;
+  double sharedCores = 0; ///< that all ranks compute on in turns; 0: each has a device of its own
 
   int64_t getNumRanks() const;
   const DeviceClass &getClass(int64_t rank) const;

@@ -16,10 +16,13 @@ namespace para {
 struct DriverOptions {
   std::string input, output, emit = "exe", target = "host", precision, loss, optimizer = "adamw", lrSchedule = "constant", plan = "auto";
   std::string fuse = "stream,attention"; ///< kernels of the program that is simulated
+  std::string execution = "compiled"; ///< how that program is run: Execution.h
   std::string machine, schedule, recompute, planOut, report, traceOut, progress = "auto";
   std::vector<std::string> arch = {"sm_80", "sm_90", "sm_100"};
   llvm::StringMap<int64_t> dims;
+  std::map<std::string, int64_t> widths; ///< bytes of an element by its use, where the precision does not say
   std::map<std::string, int64_t> mesh;
+  std::map<std::string, std::string> shards;
   std::vector<std::string> trainable, freeze, runFlags;
   std::vector<std::string> arguments;    ///< as they were typed
   std::vector<std::string> explainFiles; ///< two plans that are to be compared, or none
@@ -27,7 +30,7 @@ struct DriverOptions {
   int64_t microbatches = 0, ranks = 0;
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
-  bool sequenceParallel = false, keepGradients = false, help = false, version = false;
+  bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, help = false, version = false;
 };
 
 /// Reads the command line; the error is a sentence for the user (exit status 2).

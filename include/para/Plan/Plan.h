@@ -2,7 +2,7 @@
 //
 // The choices of a plan as data: what a recipe, a plan file or hand-given flags fix, what the planner prices, what is
 // written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`,
-// `para.recompute`).
+// `para.recompute`, `para.regather`).
 //
 // Example, ZeRO-1 on 4 ranks: Plan plan; plan.data = 4; plan.zero = 1; applyPlan(main, plan);
 //
@@ -11,6 +11,7 @@
 #define PARA_PLAN_PLAN_H
 
 #include "para/IR/Sharding.h"
+#include "para/Plan/Constraint.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Error.h"
@@ -30,6 +31,8 @@ struct Plan {
   std::string recompute = "none"; ///< what is computed again for the backward pass: "none", "selective", "full"
   bool sequenceParallel = false; ///< what lies between tensor-parallel products is cut over `tensor` along the sequence
   int64_t bucketBytes = 25 << 20; ///< gradients are reduced in buckets of at most so many bytes (DDP); 0: one by one
+  /// What is asked of values, by the names of parameters, inputs and nodes: "[data,_,tensor]" (Constraint.h).
+  std::map<std::string, std::string> shards;
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
 
@@ -48,7 +51,7 @@ llvm::ArrayRef<llvm::StringRef> getRecomputeNames();
 /// Marks the forward ops whose results are not kept for the backward pass with `para.recompute`, from the cuts that are there:
 ///   full       of each layer (or of about the square root of n parts, where nothing repeats) only what comes into it is kept
 ///   selective  within a layer the fewest bytes are kept from which the rest follows by ops that are cheap for their bytes
-/// The part after the last layer is kept where its backward pass follows at once.
+/// What is gathered from other ranks (`para.regather`) is gathered again. The part after the last layer is kept where its backward pass follows at once.
 mlir::LogicalResult markRecomputed(mlir::func::FuncOp main, const Plan &plan, const llvm::DenseMap<mlir::Value, Sharding> &shardings);
 
 /// Stage of every node by its name such that the costliest stage is cheapest; nodes keep their order. In `para.stage` of ops.
@@ -62,6 +65,7 @@ std::map<unsigned, Sharding> findTensorCuts(mlir::func::FuncOp main, MeshAttr me
 struct PropagationViews {
   std::map<unsigned, Sharding> arguments;             ///< in which sharding an argument is used (rather than kept)
   llvm::DenseMap<mlir::Value, Sharding> updateViews;  ///< in which sharding the update phase sees a gradient
+  llvm::DenseMap<mlir::Operation *, Constraint> constraints; ///< of what an op makes
   bool sequenceParallel = false;                      ///< what lies between tensor-parallel products is cut over `tensor`, too
 };
 

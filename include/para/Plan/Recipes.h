@@ -22,7 +22,10 @@ struct PlanRequest {
   std::string schedule;
   std::string recompute; ///< "auto": what is fastest of all that fits
   bool sequenceParallel = false; ///< asked of plans with a tensor axis
+  bool noSequenceParallel = false; ///< not in the race
+  bool evenStages = false; ///< as many layers in each; or else balanced by cost
   std::map<std::string, int64_t> mesh;
+  std::map<std::string, std::string> shards; ///< Plan::shards
 };
 
 llvm::ArrayRef<llvm::StringRef> getRecipeNames();

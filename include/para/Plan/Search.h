@@ -11,6 +11,7 @@
 #ifndef PARA_PLAN_SEARCH_H
 #define PARA_PLAN_SEARCH_H
 
+#include "para/Cost/Execution.h"
 #include "para/Cost/Machine.h"
 #include "para/Plan/Layers.h"
 #include "para/Plan/Plan.h"
@@ -29,8 +30,10 @@ struct PlanPrice {
   double seconds = 0, compute = 0, bubble = 0, lowerBound = 0;
   std::map<std::string, double> exposed; ///< communication that nothing hides, by kind, of the busiest stage
   struct Memory {
-    double parameters = 0, gradients = 0, states = 0, activations = 0, gathered = 0, temporary = 0, inputs = 0;
-    double getTotal() const { return parameters + gradients + states + activations + gathered + temporary + inputs; }
+    double parameters = 0, gradients = 0, states = 0, activations = 0, gathered = 0, temporary = 0, inputs = 0, reserved = 0;
+    /// Between steps, as an allocator counts.
+    double getSteady() const { return parameters + gradients + states + reserved; }
+    double getTotal() const { return getSteady() + activations + gathered + temporary + inputs; }
   };
   std::vector<Memory> memory; ///< by stage
   double flops = 0;           ///< of the model: forward and backward once
@@ -45,6 +48,8 @@ struct SearchOptions {
   Machine machine;
   CostType type = CostType::F32; ///< of products
   StoragePolicy storage;
+  bool onlyCompiled = false; ///< leaves out schedules that can be simulated only
+  Execution execution;
 };
 
 struct RacedPlan {

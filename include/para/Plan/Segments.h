@@ -18,9 +18,14 @@ namespace para {
 /// Bytes of an element in each use, and whether kernels of the target keep attention scores to themselves.
 struct StoragePolicy {
   int64_t compute = 4;   ///< floats in the passes forward and backward
+  int64_t parameter = 4; ///< as it is kept from step to step
+  int64_t gathered = 4;  ///< as it is sent where parameters are cut over `data`
   int64_t master = 0;    ///< a copy of a parameter for the optimizer, if it computes in another type
   int64_t gradient = 4;  ///< as it is accumulated
+  int64_t reduced = 4;   ///< as it is sent
   int64_t state = 4;     ///< of the optimizer, each
+  double lossBytes = 0, lossKept = 0, lossTemporary = 0; ///< of an element of what the loss is made of, as in Execution.h
+  bool dropout = false;  ///< of attention scores and before residual sums: masks of a byte are kept
   bool fusesAttention = false;
   bool fusesStreams = true; ///< or else each node of the model is a kernel
 };
@@ -41,6 +46,7 @@ struct TrafficWork {
 struct PhaseWork {
   std::vector<KernelWork> kernels;
   std::vector<TrafficWork> traffic;
+  int64_t launches = 0; ///< kernels as a framework starts them, op by op
 };
 
 /// A number of bytes of which a part is cut over `data`.
@@ -59,6 +65,7 @@ struct SegmentWork {
   PhaseWork update; ///< once a step
   Footprint parameters, gradients, states; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
+  int64_t parameterTensors = 0;
   double keptBytes = 0;                    ///< from forward to backward, a microbatch
   double scoreBytes = 0;                   ///< of these, of attention scores that no kernel keeps to itself
   double temporaryBytes = 0;               ///< besides, at most at once

@@ -10,8 +10,10 @@
 #ifndef PARA_PLAN_SHARDINGSEARCH_H
 #define PARA_PLAN_SHARDINGSEARCH_H
 
+#include "para/Cost/Machine.h"
 #include "para/Partition/Projection.h"
 #include "para/Partition/Reshard.h"
+#include "para/Plan/Plan.h"
 #include "para/Solve/Solver.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,6 +47,10 @@ mlir::FailureOr<ShardingProblem> buildShardingProblem(mlir::func::FuncOp main, M
 
 /// Writes a solution onto @main, as applyPlan() writes a recipe.
 void annotateShardings(mlir::func::FuncOp main, MeshAttr mesh, const ShardingProblem &problem, llvm::ArrayRef<int32_t> choice);
+
+/// The plan on the mesh of `plan` whose values are cut as the search finds cheapest on `machine`: shards of all arguments and of what nodes
+/// make. `gap` is how far from the cheapest it is at most. None if the search finds nothing in the time, or cuts nothing.
+std::optional<Plan> searchShardings(mlir::func::FuncOp main, const Plan &plan, const Machine &machine, double seconds, double &gap);
 
 } // namespace para
 

@@ -1,0 +1,83 @@
+#include "para/Cost/Execution.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace para;
+
+using E = Execution;
+
+static const Field<E> kFields[] = {
+    {"kernel_seconds", &E::kernelSeconds, 0, 1, "seconds", "of the host, each kernel forward"},
+    {"gradient_seconds", &E::gradientSeconds, 0, 1, "seconds", "of the host, each kernel backward"},
+    {"message_seconds", &E::messageSeconds, 0, 1, "seconds", "of the host, each collective"},
+    {"pass_seconds", &E::passSeconds, 0, 1, "seconds", "of the host, each pass of a stage"},
+    {"gradient_overlap", &E::gradientOverlap, 0, 1, "share", "of the reduction of gradients that runs beside backward passes"},
+    {"gather_overlap", &E::gatherOverlap, 0, 1, "share", "of the gathering of a layer's parameters that runs beside the layer before"},
+    {"traffic_overlap", &E::trafficOverlap, 0, 1, "share", "of collectives within a layer that run beside its compute"},
+    {"slowdown", &E::slowdown, 1, 10, "", "of collectives within a step, against one alone"},
+    {"contention", &E::contention, 0, 1, "seconds/second", "of compute lost for communication beside it"},
+    {"blocks_on_sends", &E::blocksOnSends, 0, 1, "0 or 1", "a stage computes nothing while it sends"},
+    {"loss_bytes", &E::lossBytes, 0, 1000, "bytes", "moved for each element of what the loss is made of; 0: one kernel each way"},
+    {"loss_kept", &E::lossKept, 0, 100, "bytes", "likewise kept for the pass backward"},
+    {"loss_temporary", &E::lossTemporary, 0, 100, "bytes", "likewise there at most, besides"},
+    {"attention", &E::attention, 0.01, 1, "share", "of the rate of the best fused attention"},
+    {"dropout", &E::dropout, 0, 1, "0 or 1", "of attention scores and before residual sums"},
+    {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
+    {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
+    {"fragmentation", &E::fragmentation, 0, 1, "share", "of what is allocated that the allocator loses"},
+};
+
+/// A program without an interpreter: kernels are enqueued well ahead.
+static E makeCompiled() { return E(); }
+
+/// PyTorch, op by op: the host starts every kernel; autograd runs the pass backward.
+static E makeEager() {
+  E e;
+  e.kind = "eager";
+  e.kernelSeconds = 20e-6;
+  e.gradientSeconds = 20e-6;
+  e.messageSeconds = 40e-6;
+  // F.cross_entropy of halves: cast (6), log-softmax (8); backward of it and of the choice (16 and more), cast (6).
+  e.lossBytes = 36, e.lossKept = 4, e.lossTemporary = 10;
+  return e;
+}
+
+llvm::ArrayRef<llvm::StringRef> Execution::getKinds() {
+  static const llvm::StringRef kinds[] = {"compiled", "eager"};
+  return kinds;
+}
+
+llvm::ArrayRef<Field<Execution>> Execution::getFields() { return kFields; }
+
+static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
+
+llvm::Expected<Execution> Execution::get(llvm::StringRef spec) {
+  auto [kind, rest] = spec.split(':');
+  Execution execution;
+  if (kind == "compiled")
+    execution = makeCompiled();
+  else if (kind == "eager")
+    execution = makeEager();
+  else
+    return fail("'" + kind + "' is none of " + llvm::join(getKinds(), ", "));
+  llvm::SmallVector<llvm::StringRef> parts;
+  rest.split(parts, ',', -1, false);
+  for (llvm::StringRef part : parts) {
+    auto [key, text] = part.split('=');
+    const auto *field = llvm::find_if(kFields, [key = key](const Field<E> &field) { return key == field.key; });
+    double value = 0;
+    if (field == std::end(kFields)) {
+      std::string keys;
+      for (const Field<E> &each : kFields)
+        keys += (keys.empty() ? "" : ", ") + std::string(each.key);
+      return fail("'" + key + "' is none of " + keys);
+    }
+    if (text.getAsDouble(value) || !(value >= field->least && value <= field->most))
+      return fail(llvm::formatv("'{0}': a number from {1:F0} to {2:E2} is needed", part, field->least, field->most).str());
+    execution.*field->member = value;
+  }
+  return execution;
+}
