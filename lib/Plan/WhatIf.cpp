@@ -154,7 +154,11 @@ std::vector<WhatIf> para::askWhatIf(PlanRace &race, llvm::ArrayRef<RacedPlan> pl
     result.push_back(asker.ask("one more device", *larger));
   if (auto larger = addNodes(machine, 1))
     result.push_back(asker.ask(llvm::formatv("one more node ({0} more devices)", larger->getNumRanks() - machine.getNumRanks()).str(), *larger));
-  if (int64_t nodes = last.count / last.levels.front().ranks; nodes > 1 && machine.classes.size() == 1)
+  int64_t nodes = last.count / last.levels.front().ranks;
+  if (nodes > 2 && nodes % 2 == 0 && machine.classes.size() == 1)
+    if (auto larger = addNodes(machine, nodes / 2))
+      result.push_back(asker.ask(llvm::formatv("half as many nodes again ({0} devices)", larger->getNumRanks()).str(), *larger));
+  if (nodes > 1 && machine.classes.size() == 1)
     if (auto larger = addNodes(machine, nodes))
       result.push_back(asker.ask(llvm::formatv("twice as many nodes ({0} devices)", larger->getNumRanks()).str(), *larger));
   if (last.levels.size() > 1)

@@ -89,7 +89,7 @@ void para::writeMap(Page &page) {
   writeAxis(page, "tensor", plan.tensor, 1, plan.sequenceParallel ? "parts of each layer, and of the sequence between" : "parts of each layer; results are summed");
   page.os << "</div>\n<p class=\"caption\">The model from its input to its loss: a box is a layer, its width its seconds, its colour its stage.</p>\n";
   writeStrip(page);
-  int64_t stages = page.numStages(), most = stages == 1 ? 256 : stages == 2 ? 96 : stages <= 4 ? 48 : 32; // devices of each that are drawn
+  int64_t stages = page.numStages(), most = stages == 1 ? 96 : stages == 2 ? 96 : stages <= 4 ? 48 : 32; // devices of each that are drawn
   page.os << "<p class=\"caption\">A box is a device, a row of joined boxes one replica" << (plan.tensor > 1 ? " whose tensor ranks share every layer" : "") << ", a frame a node.</p>\n<div class=\"stages\">\n";
   for (int64_t stage = 0; stage < std::min(stages, mostStages); ++stage)
     writeStage(page, stage, most);

@@ -47,13 +47,13 @@ public:
       return;
     const SimulatedEvent &first = *run.front();
     bool alike = llvm::all_of(run, [&](const SimulatedEvent *event) { return kKinds[int(event->kind)].style == kKinds[int(first.kind)].style; });
-    bool passes = llvm::all_of(run, [](const SimulatedEvent *event) { return event->kind <= SimulatedKind::BackwardWeight; });
+    bool computes = llvm::all_of(run, [](const SimulatedEvent *event) { return event->resource == SimulatedResource::Compute; });
     if (run.size() == 1) {
       draw(first.begin, first.seconds, kKinds[int(first.kind)].style, describe(first, page.why.parts.schedule.chunks));
     } else {
-      hasMany |= passes && !alike;
-      std::string text = alike ? std::to_string(run.size()) + " × " + kKinds[int(first.kind)].name : std::to_string(run.size()) + (passes ? " passes, forward and backward" : " messages");
-      draw(first.begin, end - first.begin, alike ? kKinds[int(first.kind)].style : passes ? "m" : "x", text + ": " + inSeconds(end - first.begin) + " from " + inSeconds(first.begin));
+      hasMany |= computes && !alike;
+      std::string text = alike ? std::to_string(run.size()) + " × " + kKinds[int(first.kind)].name : std::to_string(run.size()) + (computes ? " passes and updates" : " messages");
+      draw(first.begin, end - first.begin, alike ? kKinds[int(first.kind)].style : computes ? "m" : "x", text + ": " + inSeconds(end - first.begin) + " from " + inSeconds(first.begin));
     }
     run.clear();
     end = 0;
