@@ -132,6 +132,17 @@ public:
       int64_t place = placeOf(virtualStage);
       addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], variant.works[layers[layer]], seconds[layers[layer]], plan);
     }
+    for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
+      double elements = variant.works[layers[layer]].sharedElements;
+      int64_t place = placeOf(virtualStage), first = placeOf(0);
+      if (elements == 0 || place % plan.pipeline == first % plan.pipeline)
+        continue;
+      addShared(memory[place % plan.pipeline], elements, plan);
+      if (options.request.train)
+        for (int64_t at : {place, first})
+          costs.costs[at].updateTraffic += options.execution.slowdown * collectiveSeconds(options.machine, CollectiveKind::AllReduce, elements * double(options.storage.reduced), 2,
+                                                                                           plan.tensor * plan.data * (plan.pipeline - 1));
+    }
     for (PlanPrice::Memory &stage : memory)
       stage.reserved = device.constants.reservedBytes;
     for (auto [cost, seconds] : llvm::zip_equal(costs.costs, host)) { // the host runs ahead of the device, or the device waits for it
@@ -277,6 +288,16 @@ private:
         low = middle;
     }
     return walk(parts > 1 ? high : all * 2);
+  }
+
+  void addShared(PlanPrice::Memory &memory, double elements, const Plan &plan) {
+    const StoragePolicy &storage = options.storage;
+    double data = double(plan.data);
+    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? data : 1);
+    if (!options.request.train)
+      return;
+    memory.gradients += elements * double(storage.gradient) / (plan.zero >= 2 ? data : 1);
+    memory.states += elements * double(storage.master + 2 * storage.state) / (plan.zero >= 1 ? data : 1);
   }
 
   /// Of the host for a pass of a stage.

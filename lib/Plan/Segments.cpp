@@ -253,6 +253,17 @@ private:
         work.inputBytes += bytesOf(argument);
       }
     }
+    for (BlockArgument argument : spmd.getArguments()) {
+      auto home = spmd.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "para.stage");
+      if (getArgKind(spmd, argument.getArgNumber()) != "parameter")
+        continue;
+      std::set<int64_t> others;
+      for (Operation *user : argument.getUsers())
+        if (getPhase(user) == Phase::Forward && stageOf(user) != (home ? home.getInt() : 0))
+          others.insert(std::min<int64_t>(stageOf(user), int64_t(works.size()) - 1));
+      for (int64_t other : others)
+        works[other].sharedElements += double(typeOf(argument).getNumElements());
+    }
     // A gradient is what an update phase gets of a parameter's shape; it lies as the optimizer's state does.
     for (unsigned r = 0; r < spmd.getNumResults(); ++r) {
       auto updates = spmd.getResultAttrOfType<StringAttr>(r, "para.updates");
@@ -492,7 +503,7 @@ private:
         workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());
     for (auto &[op, node] : nodes)
       for (Value result : op->getResults())
-        if (!node.isMove && isInMemory(result) && !isScoreLike(result))
+        if (!node.isMove && isInMemory(result) && !isScoreLike(result) && !(lossElements > 0 && typeOf(result).getNumElements() == lossElements))
           workOf(op).temporaryBytes = std::max(workOf(op).temporaryBytes, 2 * bytesOf(result));
   }
 

@@ -66,6 +66,7 @@ struct SegmentWork {
   Footprint parameters, gradients, states; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
   int64_t parameterTensors = 0;
+  double sharedElements = 0;               ///< of parameters whose home is an earlier segment
   double keptBytes = 0;                    ///< from forward to backward, a microbatch
   double scoreBytes = 0;                   ///< of these, of attention scores that no kernel keeps to itself
   double temporaryBytes = 0;               ///< besides, at most at once
