@@ -231,9 +231,16 @@ private:
     if (plan.zero >= 3 && plan.data > 1)
       seconds.gather = send(CollectiveKind::AllGather, "data", work.parameterElements * double(options.storage.gathered), plan);
     const Execution &execution = options.execution;
+    double added = 0; // kernels that add up gradients
+    if (options.request.train && execution.accumulates > 0 && work.parameterElements > 0 && (plan.microbatches > 1 || options.storage.gradient != options.storage.compute)) {
+      KernelWork sum;
+      sum.bytes = work.parameterElements / double(plan.zero >= 2 ? plan.data : 1) * double(options.storage.compute + 2 * options.storage.gradient);
+      added = plan.zero >= 2 ? 1 : double(work.parameterTensors);
+      seconds.backwardWeight += run(sum) + (added - 1) * device.launchSeconds;
+    }
     auto messages = [](const PhaseWork &phase) { return double(phase.traffic.size()); };
     seconds.hostForward = double(work.forward.launches) * execution.kernelSeconds + (messages(work.forward) + (seconds.gather > 0)) * execution.messageSeconds;
-    seconds.hostBackward = double(work.backwardInput.launches + work.backwardWeight.launches) * execution.gradientSeconds +
+    seconds.hostBackward = (double(work.backwardInput.launches + work.backwardWeight.launches) + added) * execution.gradientSeconds +
                            (messages(work.backwardInput) + (seconds.gather > 0) + (seconds.scatter > 0)) * execution.messageSeconds;
     return seconds;
   }

@@ -332,7 +332,7 @@ private:
     }
   }
 
-  void addTraffic(const Node &node, TrafficWork::Kind kind, double bytes) {
+  void addTraffic(const Node &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase = nullptr) {
     TrafficWork traffic;
     traffic.kind = kind;
     for (StringRef axis : cast<CollectiveOpInterface>(node.op).getCommunicatorAxes())
@@ -342,7 +342,7 @@ private:
       auto argument = dyn_cast<BlockArgument>(rootOf(operand));
       return argument && getArgKind(spmd, argument.getArgNumber()) != "input";
     });
-    phaseOf(node.op).traffic.push_back(traffic);
+    (phase ? *phase : phaseOf(node.op)).traffic.push_back(traffic);
   }
 
   /// One kernel a segment and pass: the work of its products, and what is read and written around them.
@@ -489,6 +489,15 @@ private:
         kept.insert(value);
     }
     kept.remove_if([&](Value value) { return isInLoss(value); });
+    for (Value value : llvm::to_vector(kept)) {
+      Operation *op = value.getDefiningOp();
+      const Node &node = nodes.find(op)->second;
+      if (!policy.regathers || !node.call || node.call->kind != LibraryCall::AllGather || !isForward(rootOf(op->getOperand(0))))
+        continue;
+      kept.remove(value);
+      kept.insert(rootOf(op->getOperand(0)));
+      addTraffic(node, TrafficWork::AllGather, bytesOf(value), &workOf(op).backwardInput);
+    }
   }
 
   void addKept() {
