@@ -24,6 +24,8 @@ static const Field<E> kFields[] = {
     {"loss_kept", &E::lossKept, 0, 100, "bytes", "likewise kept for the pass backward"},
     {"loss_temporary", &E::lossTemporary, 0, 100, "bytes", "likewise there at most, besides"},
     {"attention", &E::attention, 0.01, 1, "share", "of the rate of the best fused attention"},
+    {"accumulates", &E::accumulates, 0, 1, "0 or 1", "gradients of a microbatch are added up by kernels of their own"},
+    {"regathers", &E::regathers, 0, 1, "0 or 1", "what is gathered for products is gathered again in the pass backward"},
     {"dropout", &E::dropout, 0, 1, "0 or 1", "of attention scores and before residual sums"},
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
@@ -41,6 +43,8 @@ static E makeEager() {
   e.gradientSeconds = 20e-6;
   e.messageSeconds = 40e-6;
   // F.cross_entropy of halves: cast (6), log-softmax (8); backward of it and of the choice (16 and more), cast (6).
+  e.accumulates = 1;
+  e.regathers = 1; // as Megatron's sequence parallelism does
   e.lossBytes = 36, e.lossKept = 4, e.lossTemporary = 10;
   return e;
 }

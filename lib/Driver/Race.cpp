@@ -49,6 +49,7 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
   search.storage.lossBytes = execution.lossBytes;
   search.storage.lossKept = execution.lossKept;
   search.storage.lossTemporary = execution.lossTemporary;
+  search.storage.regathers = execution.regathers != 0;
   search.storage.dropout = execution.dropout != 0;
 }
 

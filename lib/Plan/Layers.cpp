@@ -20,6 +20,8 @@ public:
     for (Operation &op : main.getBody().front().without_terminator()) {
       index[&op] = ops.size();
       ops.push_back(&op);
+      if (llvm::all_of(op.getOperands(), [&](Value operand) { return constants.contains(operand.getDefiningOp()); }))
+        constants.insert(&op);
     }
     for (Operation *op : ops)
       hashes.push_back(hashOf(op));
@@ -45,12 +47,17 @@ private:
   /// Whether op `i` is to its block what op `i + period` is to the next.
   bool isAlike(size_t i, size_t period) {
     Operation *a = ops[i], *b = ops[i + period];
-    return isAlikeAlone(a, b, i, period) && llvm::all_of(llvm::zip_equal(a->getOperands(), b->getOperands()),
+    return isAlikeAlone(a, b) && llvm::all_of(llvm::zip_equal(a->getOperands(), b->getOperands()),
                                                          [&](auto pair) { return isAlikeOperand(std::get<0>(pair), std::get<1>(pair), period); });
   }
-  bool isAlikeAlone(Operation *a, Operation *b, size_t i, size_t period) {
-    return hashes[i] == hashes[i + period] && a->getName() == b->getName() && a->getResultTypes() == b->getResultTypes() && a->getOperandTypes() == b->getOperandTypes() &&
+  bool isAlikeAlone(Operation *a, Operation *b) {
+    return hashes[index.lookup(a)] == hashes[index.lookup(b)] && a->getName() == b->getName() && a->getResultTypes() == b->getResultTypes() && a->getOperandTypes() == b->getOperandTypes() &&
            a->getPropertiesAsAttribute() == b->getPropertiesAsAttribute();
+  }
+  bool areEqual(Operation *a, Operation *b) {
+    return a == b || (isAlikeAlone(a, b) && llvm::all_of(llvm::zip_equal(a->getOperands(), b->getOperands()), [&](auto pair) {
+                        return areEqual(std::get<0>(pair).getDefiningOp(), std::get<1>(pair).getDefiningOp());
+                      }));
   }
   bool isAlikeOperand(Value x, Value y, size_t period) {
     if (x == y)
@@ -59,8 +66,8 @@ private:
     if (p || q)
       return p && q && getArgKind(main, p.getArgNumber()) != "input" && getArgKind(main, p.getArgNumber()) == getArgKind(main, q.getArgNumber());
     Operation *from = x.getDefiningOp(), *to = y.getDefiningOp();
-    if (from->getNumOperands() == 0 && to->getNumOperands() == 0) // equal constants, wherever they are made
-      return from->getName() == to->getName() && x.getType() == y.getType() && from->getPropertiesAsAttribute() == to->getPropertiesAsAttribute();
+    if (constants.contains(from) && constants.contains(to)) // wherever they are made
+      return areEqual(from, to) && cast<OpResult>(x).getResultNumber() == cast<OpResult>(y).getResultNumber();
     return index.lookup(x.getDefiningOp()) + period == index.lookup(y.getDefiningOp()) && cast<OpResult>(x).getResultNumber() == cast<OpResult>(y).getResultNumber();
   }
 
@@ -69,7 +76,7 @@ private:
     int64_t bytes = 0;
     for (size_t i = begin; i < at; ++i)
       for (Value result : ops[i]->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return index.count(user) && index.lookup(user) >= at; }))
+        if (!constants.contains(ops[i]) && llvm::any_of(result.getUsers(), [&](Operation *user) { return index.count(user) && index.lookup(user) >= at; }))
           bytes += bytesOf(result.getType());
     return bytes;
   }
@@ -135,10 +142,10 @@ private:
     }
     // The first block differs from the others in where it takes from what they take from the block before.
     for (size_t at = first - std::min(first - begin, size_t(period) - 1); at < first; ++at) {
-      if (int64_t(end - at) / period <= blocks || !beginsNode(at) || !isFirstOf(at, first, period))
+      if (int64_t(end - at) / period < blocks || !beginsNode(at) || !isFirstOf(at, first, period))
         continue;
-      int64_t bytes = crossing(0, at);
-      if (best >= first || bytes < least) {
+      int64_t bytes = crossing(at >= size_t(period) ? at - period : 0, at);
+      if (least < 0 || bytes < least) {
         least = bytes;
         best = at;
       }
@@ -152,7 +159,7 @@ private:
     llvm::DenseMap<Value, Value> taken;
     for (size_t i = at; i < first; ++i) {
       Operation *a = ops[i], *b = ops[i + period];
-      if (!isAlikeAlone(a, b, i, period))
+      if (!isAlikeAlone(a, b))
         return false;
       for (auto [x, y] : llvm::zip_equal(a->getOperands(), b->getOperands())) {
         if (isAlikeOperand(x, y, period))
@@ -170,6 +177,7 @@ private:
   std::vector<Operation *> ops;
   llvm::DenseMap<Operation *, size_t> index;
   std::vector<llvm::hash_code> hashes;
+  llvm::SmallPtrSet<Operation *, 32> constants; ///< from no argument
 };
 
 class Folder {
@@ -288,11 +296,18 @@ private:
 std::vector<LayerRun> para::findLayers(func::FuncOp main) { return Finder(main).run(); }
 
 std::vector<Segment> para::foldLayers(func::FuncOp main) {
-  // Exporters make a constant where it is first used, and the first block has more ops than the others.
+  // Exporters make a constant, and what follows from constants alone, where it is first used: the first block would have more ops than the others.
   Block &block = main.getBody().front();
-  Operation *first = block.empty() ? nullptr : &block.front();
-  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
-    if (op.getNumOperands() == 0 && &op != first)
+  llvm::SmallPtrSet<Operation *, 32> moved;
+  Operation *first = nullptr; // of those that stay
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    bool moves = op.getNumRegions() == 0 && llvm::all_of(op.getOperands(), [&](Value operand) { return moved.contains(operand.getDefiningOp()); });
+    if (moves)
+      moved.insert(&op);
+    if (moves && first)
       op.moveBefore(first);
+    else if (!moves && !first)
+      first = &op;
+  }
   return Folder(main).run();
 }

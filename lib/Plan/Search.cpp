@@ -133,6 +133,17 @@ public:
       int64_t place = placeOf(virtualStage);
       addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], variant.works[layers[layer]], seconds[layers[layer]], plan);
     }
+    for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
+      double elements = variant.works[layers[layer]].sharedElements;
+      int64_t place = placeOf(virtualStage), first = placeOf(0);
+      if (elements == 0 || place % plan.pipeline == first % plan.pipeline)
+        continue;
+      addShared(memory[place % plan.pipeline], elements, plan);
+      if (options.request.train)
+        for (int64_t at : {place, first})
+          costs.costs[at].updateTraffic += options.execution.slowdown * collectiveSeconds(options.machine, CollectiveKind::AllReduce, elements * double(options.storage.reduced), 2,
+                                                                                           plan.tensor * plan.data * (plan.pipeline - 1));
+    }
     for (PlanPrice::Memory &stage : memory)
       stage.reserved = device.constants.reservedBytes;
     for (auto [cost, seconds] : llvm::zip_equal(costs.costs, host)) { // the host runs ahead of the device, or the device waits for it
@@ -248,9 +259,16 @@ private:
     if (plan.zero >= 3 && plan.data > 1)
       seconds.gather = send(CollectiveKind::AllGather, "data", work.parameterElements * double(options.storage.gathered), plan);
     const Execution &execution = options.execution;
+    double added = 0; // kernels that add up gradients
+    if (options.request.train && execution.accumulates > 0 && work.parameterElements > 0 && (plan.microbatches > 1 || options.storage.gradient != options.storage.compute)) {
+      KernelWork sum;
+      sum.bytes = work.parameterElements / double(plan.zero >= 2 ? plan.data : 1) * double(options.storage.compute + 2 * options.storage.gradient);
+      added = plan.zero >= 2 ? 1 : double(work.parameterTensors);
+      seconds.backwardWeight += run(sum) + (added - 1) * device.launchSeconds;
+    }
     auto messages = [](const PhaseWork &phase) { return double(phase.traffic.size()); };
     seconds.hostForward = double(work.forward.launches) * execution.kernelSeconds + (messages(work.forward) + (seconds.gather > 0)) * execution.messageSeconds;
-    seconds.hostBackward = double(work.backwardInput.launches + work.backwardWeight.launches) * execution.gradientSeconds +
+    seconds.hostBackward = (double(work.backwardInput.launches + work.backwardWeight.launches) + added) * execution.gradientSeconds +
                            (messages(work.backwardInput) + (seconds.gather > 0) + (seconds.scatter > 0)) * execution.messageSeconds;
     return seconds;
   }
@@ -305,6 +323,16 @@ private:
         low = middle;
     }
     return walk(parts > 1 ? high : all * 2);
+  }
+
+  void addShared(PlanPrice::Memory &memory, double elements, const Plan &plan) {
+    const StoragePolicy &storage = options.storage;
+    double data = double(plan.data);
+    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? data : 1);
+    if (!options.request.train)
+      return;
+    memory.gradients += elements * double(storage.gradient) / (plan.zero >= 2 ? data : 1);
+    memory.states += elements * double(storage.master + 2 * storage.state) / (plan.zero >= 1 ? data : 1);
   }
 
   /// Of the host for a pass of a stage.

@@ -253,6 +253,17 @@ private:
         work.inputBytes += bytesOf(argument);
       }
     }
+    for (BlockArgument argument : spmd.getArguments()) {
+      auto home = spmd.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "para.stage");
+      if (getArgKind(spmd, argument.getArgNumber()) != "parameter")
+        continue;
+      std::set<int64_t> others;
+      for (Operation *user : argument.getUsers())
+        if (getPhase(user) == Phase::Forward && stageOf(user) != (home ? home.getInt() : 0))
+          others.insert(std::min<int64_t>(stageOf(user), int64_t(works.size()) - 1));
+      for (int64_t other : others)
+        works[other].sharedElements += double(typeOf(argument).getNumElements());
+    }
     // A gradient is what an update phase gets of a parameter's shape; it lies as the optimizer's state does.
     for (unsigned r = 0; r < spmd.getNumResults(); ++r) {
       auto updates = spmd.getResultAttrOfType<StringAttr>(r, "para.updates");
@@ -321,7 +332,7 @@ private:
     }
   }
 
-  void addTraffic(const Node &node, TrafficWork::Kind kind, double bytes) {
+  void addTraffic(const Node &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase = nullptr) {
     TrafficWork traffic;
     traffic.kind = kind;
     for (StringRef axis : cast<CollectiveOpInterface>(node.op).getCommunicatorAxes())
@@ -331,7 +342,7 @@ private:
       auto argument = dyn_cast<BlockArgument>(rootOf(operand));
       return argument && getArgKind(spmd, argument.getArgNumber()) != "input";
     });
-    phaseOf(node.op).traffic.push_back(traffic);
+    (phase ? *phase : phaseOf(node.op)).traffic.push_back(traffic);
   }
 
   /// One kernel a segment and pass: the work of its products, and what is read and written around them.
@@ -478,6 +489,15 @@ private:
         kept.insert(value);
     }
     kept.remove_if([&](Value value) { return isInLoss(value); });
+    for (Value value : llvm::to_vector(kept)) {
+      Operation *op = value.getDefiningOp();
+      const Node &node = nodes.find(op)->second;
+      if (!policy.regathers || !node.call || node.call->kind != LibraryCall::AllGather || !isForward(rootOf(op->getOperand(0))))
+        continue;
+      kept.remove(value);
+      kept.insert(rootOf(op->getOperand(0)));
+      addTraffic(node, TrafficWork::AllGather, bytesOf(value), &workOf(op).backwardInput);
+    }
   }
 
   void addKept() {
@@ -492,7 +512,7 @@ private:
         workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());
     for (auto &[op, node] : nodes)
       for (Value result : op->getResults())
-        if (!node.isMove && isInMemory(result) && !isScoreLike(result))
+        if (!node.isMove && isInMemory(result) && !isScoreLike(result) && !(lossElements > 0 && typeOf(result).getNumElements() == lossElements))
           workOf(op).temporaryBytes = std::max(workOf(op).temporaryBytes, 2 * bytesOf(result));
   }
 

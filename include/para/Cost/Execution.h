@@ -37,6 +37,8 @@ struct Execution {
   double lossKept = 0;      ///< of these bytes kept for the pass backward
   double lossTemporary = 0; ///< bytes there at most at once, besides
   double attention = 1;     ///< of the rate of the device's best fused attention
+  double accumulates = 0;   ///< 1: gradients of a microbatch are made and then added to those before, by kernels of their own
+  double regathers = 0;     ///< 1: of a value gathered for a product the part is kept, and gathered again for the pass backward
   double dropout = 0;      ///< 1: of attention scores and before residual sums; masks of a byte are kept
   double updatePasses = 0; ///< over gradients and parameters besides the optimizer's: unscaling, norms, copies; bytes for each parameter
   // Memory.

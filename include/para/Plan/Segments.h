@@ -25,6 +25,7 @@ struct StoragePolicy {
   int64_t reduced = 4;   ///< as it is sent
   int64_t state = 4;     ///< of the optimizer, each
   double lossBytes = 0, lossKept = 0, lossTemporary = 0; ///< of an element of what the loss is made of, as in Execution.h
+  bool regathers = false; ///< values gathered over `tensor` are not kept but gathered again
   bool dropout = false;  ///< of attention scores and before residual sums: masks of a byte are kept
   bool fusesAttention = false;
   bool fusesStreams = true; ///< or else each node of the model is a kernel
@@ -66,6 +67,7 @@ struct SegmentWork {
   Footprint parameters, gradients, states; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
   int64_t parameterTensors = 0;
+  double sharedElements = 0;               ///< of parameters whose home is an earlier segment
   double keptBytes = 0;                    ///< from forward to backward, a microbatch
   double scoreBytes = 0;                   ///< of these, of attention scores that no kernel keeps to itself
   double temporaryBytes = 0;               ///< besides, at most at once
