@@ -8,6 +8,9 @@ using namespace mlir;
 using namespace para;
 
 namespace {
+/// Rows of a microbatch at most, and of one without sequence parallelism where there could be.
+constexpr int64_t mostRows = 8, mostPlainRows = 2;
+
 /// Numbers to divide `whole` by that keep meshes few: all divisors up to 16, powers of two and their triples beyond.
 std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   std::vector<int64_t> result;
@@ -21,14 +24,14 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
-/// Rows of a microbatch that are tried, of so many a rank: powers of two, more of them than 16 gain nothing and keep more.
+/// Rows of a microbatch that are tried, of so many a rank: powers of two, more of which gain nothing and keep more.
 std::vector<int64_t> getRows(const PlanRequest &request, int64_t rank) {
   if (request.microbatches)
     return rank % request.microbatches ? std::vector<int64_t>() : std::vector<int64_t>{rank / request.microbatches};
   if (!request.separable || !request.train)
     return {rank};
   std::vector<int64_t> rows;
-  for (int64_t r = 1; r <= 16 && rank % r == 0; r *= 2)
+  for (int64_t r = 1; r <= mostRows && rank % r == 0; r *= 2)
     rows.push_back(r);
   return rows;
 }
@@ -54,16 +57,44 @@ std::string checkFit(const PlanPrice &price, const SearchOptions &options) {
 }
 } // namespace
 
-std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
+/// What a layer of a plan may be: recomputation and sequence parallelism, as far as the request leaves them open.
+static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &options, int64_t tensor) {
+  const PlanRequest &request = options.request;
+  std::vector<std::pair<std::string, bool>> kinds;
+  for (StringRef recompute : getRecomputeNames()) {
+    bool isAsked = request.recompute.empty() || request.recompute == "auto" ? recompute != "selective" || !options.storage.fusesAttention // no scores to save
+                                                                            : request.recompute == recompute;
+    if (!isAsked || (!request.train && recompute != "none"))
+      continue;
+    if (tensor == 1 || !request.sequenceParallel)
+      kinds.push_back({recompute.str(), false});
+    if (tensor > 1 && !request.noSequenceParallel)
+      kinds.push_back({recompute.str(), true});
+  }
+  return kinds;
+}
+
+std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   const PlanRequest &request = options.request;
   int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
   auto isGiven = [&](StringRef axis, int64_t size) {
     auto it = request.mesh.find(axis.str());
     return it == request.mesh.end() ? true : it->second == size;
   };
-  bool fixesTensor = request.mesh.count("tensor") != 0;
-  std::vector<RacedPlan> plans;
-  for (int64_t tensor : divisorsOf(ranks, fixesTensor ? ranks : std::min(ranks, node))) {
+  std::vector<Plan> plans;
+  auto addKinds = [&](Plan plan, int64_t rows) {
+    for (const auto &[recompute, sequence] : getKinds(options, plan.tensor)) {
+      // Without sequence parallelism more is kept of the same work: a few sizes show by how much, where there is a choice.
+      bool hasBetter = plan.tensor > 1 && !sequence && !request.noSequenceParallel && !request.microbatches && rows > mostPlainRows && canCutSequence(plan.tensor);
+      if (hasBetter || (onlyKnown && !pricer->isKnown(plan.tensor, request.train ? rows : 0, sequence)))
+        continue;
+      plan.recompute = recompute;
+      plan.sequenceParallel = sequence;
+      plan.recipe = nameOf(plan) + (sequence ? " + sequence" : "") + (recompute == "none" ? "" : " + " + recompute + " recomputation");
+      plans.push_back(plan);
+    }
+  };
+  for (int64_t tensor : divisorsOf(ranks, request.mesh.count("tensor") ? ranks : std::min(ranks, node))) {
     if (!isGiven("tensor", tensor))
       continue;
     for (int64_t pipeline : divisorsOf(ranks / tensor, int64_t(getNumLayers()))) {
@@ -71,44 +102,49 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
       if (!isGiven("pipeline", pipeline) || !isGiven("data", data) || data > request.batch || request.batch % data)
         continue;
       for (int64_t rows : getRows(request, request.batch / data)) {
-        int64_t microbatches = request.batch / data / rows;
-        for (int zero = 0; zero <= (request.train && data > 1 ? 3 : 0); ++zero) {
-          if (request.zero >= 0 && data > 1 && zero != request.zero)
+        Plan plan;
+        plan.data = data;
+        plan.tensor = tensor;
+        plan.pipeline = pipeline;
+        plan.microbatches = request.batch / data / rows;
+        plan.shards = request.shards;
+        plan.bucketBytes = request.bucketBytes;
+        for (plan.zero = 0; plan.zero <= (request.train && data > 1 ? 3 : 0); ++plan.zero) {
+          if (request.zero >= 0 && data > 1 && plan.zero != request.zero)
             continue;
-          for (const std::string &schedule : getSchedules(options, pipeline, microbatches, getNumLayers()))
-            for (const char *recompute : {"none", "selective", "full"})
-              for (bool sequence : {false, true}) {
-            if (sequence ? tensor == 1 || request.noSequenceParallel : request.sequenceParallel && tensor > 1)
-              continue;
-            if (recompute == std::string("selective") && options.storage.fusesAttention && request.recompute != recompute)
-              continue; // there are no scores to save
-            if (!request.train && recompute != std::string("none"))
-              continue;
-            if (!request.recompute.empty() && request.recompute != "auto" && request.recompute != recompute)
-              continue;
-            if (onlyKnown && !pricer->isKnown(tensor, request.train ? rows : 0, sequence))
-              continue;
-            Plan plan;
-            plan.data = data;
-            plan.tensor = tensor;
-            plan.pipeline = pipeline;
-            plan.zero = zero;
-            plan.microbatches = microbatches;
+          for (const std::string &schedule : getSchedules(options, pipeline, plan.microbatches, getNumLayers())) {
             plan.schedule = schedule;
-            plan.shards = request.shards;
-            plan.recompute = recompute;
-            plan.sequenceParallel = sequence;
-            plan.bucketBytes = request.bucketBytes;
-            plan.recipe = nameOf(plan) + (sequence ? " + sequence" : "") + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");
-            RacedPlan raced{plan, {}, ""};
-            raced.price = pricer->estimate(plan, false, raced.fault);
-            if (raced.fault.empty())
-              raced.fault = checkFit(raced.price, options);
-            plans.push_back(std::move(raced));
+            addKinds(plan, rows);
           }
         }
       }
     }
+  }
+  return plans;
+}
+
+bool PlanRace::canCutSequence(int64_t tensor) {
+  auto [it, isNew] = sequences.try_emplace(tensor, true);
+  if (isNew) {
+    Plan plan;
+    plan.tensor = tensor;
+    plan.sequenceParallel = true;
+    plan.microbatches = options.request.batch; // one row
+    std::string fault;
+    pricer->estimate(plan, false, fault);
+    it->second = fault.empty();
+  }
+  return it->second;
+}
+
+std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
+  std::vector<RacedPlan> plans;
+  for (Plan &plan : getPlans(onlyKnown)) {
+    RacedPlan raced{std::move(plan), {}, ""};
+    raced.price = pricer->estimate(raced.plan, false, raced.fault);
+    if (raced.fault.empty())
+      raced.fault = checkFit(raced.price, options);
+    plans.push_back(std::move(raced));
   }
   auto sort = [&] {
     llvm::stable_sort(plans, [](const RacedPlan &a, const RacedPlan &b) {

@@ -106,8 +106,12 @@ public:
   PlanParts dissect(const Plan &plan);
 
 private:
+  std::vector<Plan> getPlans(bool onlyKnown);
+  bool canCutSequence(int64_t tensor);
+
   SearchOptions options;
   std::unique_ptr<Pricer> pricer;
+  std::map<int64_t, bool> sequences; ///< by the size of `tensor`: whether the model's layers can be cut along the sequence
 };
 
 } // namespace para
