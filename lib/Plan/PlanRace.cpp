@@ -62,11 +62,12 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
   const PlanRequest &request = options.request;
   std::vector<std::pair<std::string, bool>> kinds;
   for (StringRef recompute : getRecomputeNames()) {
-    bool isAsked = request.recompute.empty() || request.recompute == "auto" ? recompute != "selective" || !options.storage.fusesAttention // no scores to save
-                                                                            : request.recompute == recompute;
-    if (!isAsked || (!request.train && recompute != "none"))
+    bool isOpen = request.recompute.empty() || request.recompute == "auto";
+    if (!(isOpen || request.recompute == recompute) || (!request.train && recompute != "none"))
       continue;
-    if (tensor == 1 || !request.sequenceParallel)
+    // Selective is to compute scores again, and to gather again what sequence parallelism gathers: without either it is none.
+    bool hasScores = recompute != "selective" || !options.storage.fusesAttention || !isOpen;
+    if (hasScores && (tensor == 1 || !request.sequenceParallel))
       kinds.push_back({recompute.str(), false});
     if (tensor > 1 && !request.noSequenceParallel)
       kinds.push_back({recompute.str(), true});

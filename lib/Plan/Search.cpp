@@ -32,6 +32,7 @@ CollectiveKind kindOf(TrafficWork::Kind kind) {
 struct Variant {
   int64_t tensor = 1, rows = 1;
   std::vector<SegmentWork> works; ///< by segment
+  std::vector<SegmentWork> regathered; ///< where what is gathered is not kept, if that is another choice
   std::string fault;
 };
 
@@ -93,7 +94,13 @@ public:
         variant.fault = "cannot be partitioned";
       return variant;
     }
-    variant.works = collectWork(copy->lookupSymbol<func::FuncOp>("spmd"), segments.size(), options.storage);
+    auto spmd = copy->lookupSymbol<func::FuncOp>("spmd");
+    variant.works = collectWork(spmd, segments.size(), options.storage);
+    if (sequence && !options.storage.regathers) {
+      StoragePolicy again = options.storage;
+      again.regathers = true;
+      variant.regathered = collectWork(spmd, segments.size(), again);
+    }
     return variant;
   }
 
@@ -101,12 +108,13 @@ public:
     PlanPrice price;
     int64_t rows = std::max<int64_t>(1, options.request.batch / (plan.data * plan.microbatches));
     const Variant &variant = getVariant(plan.tensor, rows, plan.sequenceParallel);
+    const std::vector<SegmentWork> &works = plan.recompute == "selective" && !variant.regathered.empty() ? variant.regathered : variant.works;
     if (!variant.fault.empty()) {
       fault = variant.fault;
       return price;
     }
     std::vector<LayerSeconds> seconds;
-    for (const SegmentWork &work : variant.works)
+    for (const SegmentWork &work : works)
       seconds.push_back(getSeconds(work, plan));
     const Schedule *schedule = getSchedule(plan, fault);
     if (!schedule)
@@ -131,10 +139,10 @@ public:
     };
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) {
       int64_t place = placeOf(virtualStage);
-      addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], variant.works[layers[layer]], seconds[layers[layer]], plan);
+      addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], works[layers[layer]], seconds[layers[layer]], plan);
     }
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
-      double elements = variant.works[layers[layer]].sharedElements;
+      double elements = works[layers[layer]].sharedElements;
       int64_t place = placeOf(virtualStage), first = placeOf(0);
       if (elements == 0 || place % plan.pipeline == first % plan.pipeline)
         continue;
@@ -153,14 +161,14 @@ public:
     }
     for (size_t layer = 0; layer + 1 < cut.size(); ++layer)
       if (cut[layer] != cut[layer + 1])
-        costs.costs[placeOf(cut[layer])].transfer = collectiveSeconds(options.machine, CollectiveKind::SendReceive, variant.works[layers[layer]].boundaryBytes,
+        costs.costs[placeOf(cut[layer])].transfer = collectiveSeconds(options.machine, CollectiveKind::SendReceive, works[layers[layer]].boundaryBytes,
                                                              2, plan.tensor * plan.data);
     for (size_t v = 0; v < costs.costs.size(); ++v)
       costs.costs[v].activationBytes = int64_t(kept[v]);
     const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
     if (parts) {
       *parts = {layers, {}, cut, *schedule, costs, inFlight};
-      for (auto [work, ofLayer] : llvm::zip_equal(variant.works, seconds))
+      for (auto [work, ofLayer] : llvm::zip_equal(works, seconds))
         parts->segments.push_back(dissect(work, ofLayer, plan));
     }
     finish(price, plan, *schedule, inFlight, costs, memory, kept, simulates, fault);
