@@ -35,11 +35,25 @@ static llvm::json::Object measureHost() {
                             {"launch_seconds", 1e-7}};
 }
 
-Machine Machine::getHost(int64_t ranks) {
+static llvm::SmallString<128> getCachePath() {
   llvm::SmallString<128> path;
-  std::optional<Machine> known;
-  if (llvm::sys::path::cache_directory(path)) {
+  if (llvm::sys::path::cache_directory(path))
     llvm::sys::path::append(path, "para", "host.json");
+  else
+    path.clear();
+  return path;
+}
+
+Machine Machine::calibrateHost() {
+  if (llvm::SmallString<128> path = getCachePath(); !path.empty())
+    llvm::sys::fs::remove(path);
+  return getHost(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+Machine Machine::getHost(int64_t ranks) {
+  llvm::SmallString<128> path = getCachePath();
+  std::optional<Machine> known;
+  if (!path.empty()) {
     if (auto file = llvm::MemoryBuffer::getFile(path)) {
       auto json = llvm::json::parse((*file)->getBuffer());
       const llvm::json::Object *object = json ? json->getAsObject() : nullptr;

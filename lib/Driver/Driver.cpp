@@ -1,6 +1,7 @@
 #include "para/Driver/Driver.h"
 #include "para/Autodiff/Passes.h"
 #include "para/Collectives/Passes.h"
+#include "para/Cost/Machine.h"
 #include "para/Driver/Compile.h"
 #include "para/IR/ParaDialect.h"
 #include "para/Import/Passes.h"
@@ -16,6 +17,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 
@@ -68,6 +70,10 @@ int runDriver(int argc, char **argv) {
   }
   if (options->version) {
     llvm::outs() << "para-opt 0.1 (LLVM " << LLVM_VERSION_STRING << ")\n";
+    return 0;
+  }
+  if (options->calibrate) {
+    llvm::outs() << llvm::formatv("{0:2}\n", llvm::json::Value(Machine::calibrateHost().toJson()));
     return 0;
   }
   if (options->input.empty()) {

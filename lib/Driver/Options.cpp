@@ -205,6 +205,7 @@ ArrayRef<Flag> getFlags() {
       {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host)", Takes::Value, text(&D::report)},
       {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut)},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients)},
+      {"--calibrate", "", "measures this computer anew, keeps and prints the numbers; no model is needed", Takes::Nothing, on(&D::calibrate)},
       {"--run", "...", "compile and run at once; what follows are the executable's flags", Takes::Nothing, on(&D::run)},
       {"--progress", "WHEN", "auto, always, never", Takes::Value, choice(&D::progress, {"auto", "always", "never"})},
       {"-v", "", "tell what is done", Takes::Nothing, on(&D::verbose)},
@@ -223,7 +224,7 @@ const Flag *findFlag(StringRef name) {
 }
 
 /// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--verify", "--calibrate"};
+constexpr StringLiteral kToCome[] = {"--verify"};
 
 /// The flag that was meant: few edits away, and at least half of its letters as they were typed.
 StringRef guess(StringRef name) {

@@ -95,6 +95,8 @@ struct Machine {
 
   /// This computer with `ranks` ranks that share its cores and memory; measured on first use.
   static Machine getHost(int64_t ranks);
+  /// This computer with a rank on each core, measured now whatever is known of it.
+  static Machine calibrateHost();
   /// Presets with node counts, or a JSON file; the error lists the presets.
   static llvm::Expected<Machine> get(llvm::StringRef spec);
   llvm::json::Object toJson() const;

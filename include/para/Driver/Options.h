@@ -30,7 +30,7 @@ struct DriverOptions {
   int64_t microbatches = 0, ranks = 0;
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
-  bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, help = false, version = false;
+  bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, help = false, version = false;
 };
 
 /// Reads the command line; the error is a sentence for the user (exit status 2).
