@@ -407,23 +407,26 @@ private:
       it->count += 1;
       it->seconds += seconds;
     };
-    auto addPhase = [&](const PhaseWork &phase, bool sends) {
+    auto addPhase = [&](const PhaseWork &phase) {
       for (const KernelWork &kernel : phase.kernels)
         add(describe(kernel), false, run(kernel));
       for (const TrafficWork &message : phase.traffic)
-        if (sends && (message.axis != "data" || !message.isEarly))
+        if (message.axis != "data" || !message.isEarly)
           add(describe(message), true, send(kindOf(message.kind), message.axis, message.bytes, plan));
     };
     bool again = plan.recompute == "full" && options.request.train;
     for (int times = 0; times < (again ? 2 : 1); ++times)
-      addPhase(work.forward, true);
-    addPhase(work.backwardInput, true);
-    addPhase(work.backwardWeight, false); // as getSeconds has it
-    double rest = seconds.forwardTraffic * (again ? 2 : 1) + seconds.backwardTraffic;
+      addPhase(work.forward);
+    addPhase(work.backwardInput);
+    addPhase(work.backwardWeight);
+    const StageCost &cost = layer.cost;
+    double sending = cost.forwardTraffic + cost.backwardTraffic, computing = cost.forward + cost.backwardInput + cost.backwardWeight;
     for (const PlanParts::Item &item : layer.items)
-      rest -= item.sends ? item.seconds : 0;
-    if (rest > 1e-9)
-      add("messages over data that compute does not hide", true, rest);
+      (item.sends ? sending : computing) -= item.seconds;
+    if (sending > 1e-9)
+      add("messages over data that compute does not hide", true, sending);
+    if (computing > 1e-9)
+      add("adding up gradients", false, computing);
     llvm::stable_sort(layer.items, [](const PlanParts::Item &a, const PlanParts::Item &b) { return a.seconds > b.seconds; });
     return layer;
   }

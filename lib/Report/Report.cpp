@@ -52,7 +52,7 @@ std::string para::hueOf(int64_t stage, int64_t stages) {
 
 llvm::StringRef para::classOf(llvm::StringRef item) {
   return llvm::StringSwitch<llvm::StringRef>(item)
-      .Case("parameters", "mp").Case("gradients", "mg").Case("optimizer", "mo").Case("activations", "ma").Case("gathered parameters", "mz").Case("temporaries", "mt").Default("mi");
+      .Case("parameters", "mp").Case("gradients", "mg").Case("optimizer", "mo").Case("activations", "ma").Case("gathered parameters", "mz").Case("temporaries", "mt").Case("libraries and context", "mr").Default("mi");
 }
 
 void Page::beginSection(llvm::StringRef id, llvm::StringRef title, llvm::StringRef lead) {

@@ -3,7 +3,7 @@
 const char *const para::kStyle = R"css(
 :root{--bg:#faf9f6;--card:#fff;--ink:#1d2228;--dim:#6a737d;--line:#e3e0d8;--soft:#f0eee8;--accent:#2f6fd0;--ok:#1f8a5b;--bad:#c23b3b;
 --f:#4d80d6;--b:#2b9c8d;--w:#86c9bd;--x:#e0873a;--s:#9a7ad2;--g:#d1a021;--u:#cf5577;--z:#b77fc9;--m:#3c8eb2;--idle:#ebe8e0;
---mp:#4d80d6;--mg:#d1a021;--mo:#cf5577;--ma:#2b9c8d;--mz:#9a7ad2;--mt:#8b95a3;--mi:#b59f84;--fixed:#9db3d6;--sl:50%;--ll:53%}
+--mp:#4d80d6;--mg:#d1a021;--mo:#cf5577;--ma:#2b9c8d;--mz:#9a7ad2;--mt:#8b95a3;--mi:#b59f84;--mr:#6d6a8c;--fixed:#9db3d6;--sl:50%;--ll:53%}
 @media(prefers-color-scheme:dark){:root{--bg:#14171b;--card:#1b1f25;--ink:#e7e9ec;--dim:#98a1ac;--line:#2d333b;--soft:#22272e;--accent:#7aa9f0;--ok:#52c48f;--bad:#f07f7f;
 --f:#5b8fe6;--b:#35ac9c;--w:#2c7068;--x:#e5964f;--s:#a98be0;--g:#d9ae3c;--u:#e06a8b;--z:#c595d6;--m:#4a9cc0;--idle:#23282f;--fixed:#4c628a;--ll:60%}}
 *{box-sizing:border-box}
@@ -37,7 +37,7 @@ section{position:relative;margin-top:28px;background:var(--card);border:1px soli
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;padding:0;margin:10px 0 0;font-size:.88rem;color:var(--dim)}
 .legend b{color:var(--ink);font-variant-numeric:tabular-nums}
 .legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px;vertical-align:-1px}
-.mp{background:var(--mp)}.mg{background:var(--mg)}.mo{background:var(--mo)}i.ma{background:var(--ma)}.mz{background:var(--mz)}.mt{background:var(--mt)}.mi{background:var(--mi)}i.mfixed{background:var(--fixed)}
+.mp{background:var(--mp)}.mg{background:var(--mg)}.mo{background:var(--mo)}i.ma{background:var(--ma)}.mz{background:var(--mz)}.mt{background:var(--mt)}.mi{background:var(--mi)}.mr{background:var(--mr)}i.mfixed{background:var(--fixed)}
 .legend i.roomkey{width:2px;background:var(--ink);border-radius:0;margin:0 11px 0 5px}
 .legend i.roomline{height:0;border-top:2px solid var(--ink);vertical-align:4px;border-radius:0}.legend i.peakkey{height:0;border-top:2px dashed var(--ink);vertical-align:4px;border-radius:0}
 .axes{display:grid;grid-template-columns:repeat(auto-fit,minmax(220px,1fr));gap:10px;margin:14px 0}

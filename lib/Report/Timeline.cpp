@@ -169,7 +169,7 @@ void para::writeMemory(Page &page) {
     if (hasRoom)
       page.os << "<b class=\"room\" style=\"left:" << percentOf(room, top) << "\"></b>";
     std::vector<PeakItem> items = {{"parameters", memory[stage].parameters}, {"gradients", memory[stage].gradients}, {"optimizer", memory[stage].states}, {"gathered parameters", memory[stage].gathered},
-                                   {"inputs", memory[stage].inputs}, {"activations", memory[stage].activations}, {"temporaries", memory[stage].temporary}};
+                                   {"libraries and context", memory[stage].reserved}, {"inputs", memory[stage].inputs}, {"activations", memory[stage].activations}, {"temporaries", memory[stage].temporary}};
     for (const PeakItem &item : items) {
       if (item.bytes <= 0)
         continue;
@@ -209,14 +209,14 @@ void para::writeMemory(Page &page) {
       page.os << llvm::formatv("<svg class=\"lane\" viewBox=\"0 0 {0:F0} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory of stage {1} over time\">", width, stage);
       page.os << "<path class=\"ma\" d=\"" << drawMemory(why, stage, top, height) << "\"><title>activations</title></path>";
       page.os << llvm::formatv("<rect class=\"mfixed\" x=\"0\" y=\"{0:F2}\" width=\"{1:F0}\" height=\"{2:F2}\"><title>{3}</title></rect>", height - fixed / top * height, width, fixed / top * height,
-                               escape("parameters, gradients, optimizer: " + inBytes(fixed)));
+                               escape("parameters, gradients, optimizer and what else stays: " + inBytes(fixed)));
       line("mpeak", memory[stage].getTotal(), "peak with temporaries: " + inBytes(memory[stage].getTotal()));
       if (hasRoom)
         line("mroom", room, "capacity: " + inBytes(room));
       page.os << "</svg>\n";
     }
     writeAxis(page, why.simulation.seconds);
-    page.os << "</div></div></div>\n<ul class=\"legend\"><li><i class=\"mfixed\"></i>parameters, gradients, optimizer, gathered, inputs</li><li><i class=\"ma\"></i>activations</li><li><i class=\"peakkey\"></i>peak with temporaries</li>"
+    page.os << "</div></div></div>\n<ul class=\"legend\"><li><i class=\"mfixed\"></i>parameters, gradients, optimizer and what else stays</li><li><i class=\"ma\"></i>activations</li><li><i class=\"peakkey\"></i>peak with temporaries</li>"
             << (hasRoom ? "<li><i class=\"roomline\"></i>capacity</li></ul>\n" : "</ul>\n");
   }
   page.endSection();
