@@ -114,13 +114,22 @@ V ImportBuilder::reshape(V x, Dims shape) {
   }
   if (x.shape() == shape)
     return x;
-  if (!x.known)
-    return t.reshape(x.value, shape);
+  if (!x.known) {
+    Value from = TensorBuilder::reshapedFrom(x.value);
+    return from && TensorBuilder::shape(from) == shape ? V(from) : V(t.reshape(x.value, shape));
+  }
   Known result = reshapeKnown(x.known, x.type().clone(shape));
   SmallVector<int64_t> kept(shape);
   if (x.known->emit)
     result->emit = [this, x, kept] { return t.reshape(materialize(x), kept); };
   return result;
+}
+
+V ImportBuilder::beforeMerge(V x) {
+  Value from = x && !x.known && x.rank() == 2 ? TensorBuilder::reshapedFrom(x.value) : Value();
+  if (!from || TensorBuilder::rank(from) <= 2 || TensorBuilder::shape(from).back() != x.dim(1))
+    return {};
+  return from;
 }
 
 V ImportBuilder::unsqueeze(V x, int64_t dim) {

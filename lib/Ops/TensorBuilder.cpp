@@ -84,6 +84,11 @@ Value TensorBuilder::reshape(Value x, Dims target) {
   return shape(x) == target ? x : Value(ReshapeOp::create(builder, loc, withShape(type(x), target), x));
 }
 
+Value TensorBuilder::reshapedFrom(Value x) {
+  auto reshape = x.getDefiningOp<ReshapeOp>();
+  return reshape ? reshape->getOperand(0) : Value();
+}
+
 Value TensorBuilder::transpose(Value x, Dims permutation) {
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, rank(x))))
     return x;

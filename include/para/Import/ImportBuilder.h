@@ -83,6 +83,9 @@ public:
 
   // Shape.
   V reshape(V x, Dims shape);
+  /// The tensor of more dimensions of which `x` merges the leading ones into rows: exporters do so for products, and batch and sequence are
+  /// better kept apart, since each may be cut by itself. Nothing if `x` is none.
+  V beforeMerge(V x);
   V transpose(V x, Dims permutation);
   /// Numpy's broadcast of x alone.
   V broadcastTo(V x, Dims shape);

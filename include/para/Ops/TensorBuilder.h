@@ -53,6 +53,8 @@ public:
 
   // Shape.
   Value reshape(Value x, Dims shape);
+  /// What `x` is a reshape of; null if it is none.
+  static Value reshapedFrom(Value x);
   Value transpose(Value x, Dims permutation);
   /// Dimension i of x becomes dimension dims[i].
   Value broadcast(Value x, Dims shape, Dims dims);

@@ -11,7 +11,14 @@ using namespace para;
 using V = ImportValue;
 using B = ImportBuilder;
 
-static void importMatMul(OnnxOp &op) { op.result(op.b.matmul(op.input(0), op.input(1))); }
+static void importMatMul(OnnxOp &op) {
+  V x = op.input(0), y = op.input(1);
+  if (V rows = y && y.rank() == 2 ? op.b.beforeMerge(x) : V()) {
+    V result = op.b.matmul(rows, y);
+    return op.result(result ? op.b.reshape(result, {x.dim(0), y.dim(1)}) : result);
+  }
+  op.result(op.b.matmul(x, y));
+}
 
 static void importGemm(OnnxOp &op) {
   B &b = op.b;
@@ -22,14 +29,18 @@ static void importGemm(OnnxOp &op) {
     return;
   if (x.rank() != 2 || y.rank() != 2 || x.dim(xInner) != y.dim(yInner))
     return void(op.error() << "Gemm cannot multiply " << x.type() << " and " << y.type());
-  V result = b.dot(x, y, {}, {}, {xInner}, {yInner});
+  V z = op.optional(2), rows = xInner == 1 && (!z || z.rank() < 2 || z.dim(0) == 1) ? b.beforeMerge(x) : V();
+  SmallVector<int64_t> shape{x.dim(1 - xInner), y.dim(1 - yInner)};
+  V result = rows ? b.dot(rows, y, {}, {}, {rows.rank() - 1}, {yInner}) : b.dot(x, y, {}, {}, {xInner}, {yInner});
   if (alpha != 1.0)
     result = b.mul(result, alpha);
-  if (V z = op.optional(2); z && beta != 0.0 && result) {
+  if (z && beta != 0.0 && result) {
+    if (rows && z.rank() == 2)
+      z = b.reshape(z, {z.dim(1)});
     V added = b.broadcastTo(z, result.shape());
     result = b.add(result, beta == 1.0 ? added : b.mul(added, beta));
   }
-  op.result(result);
+  op.result(result ? b.reshape(result, shape) : result);
 }
 
 namespace {
