@@ -93,6 +93,10 @@ private:
       node.isElement = llvm::none_of(structure.factors, [](const Factor &factor) { return factor.kind != FactorKind::Parallel; });
       node.isMove = node.isElement && op->getNumOperands() == 1 && structure.linearity[0] == Linearity::Joint &&
                     typeOf(op->getOperand(0)).getElementType() == typeOf(op->getResult(0)).getElementType();
+      if (op->getNumOperands() == 1 && op->getNumResults() == 1 && structure.linearity.size() == 1 && structure.linearity[0] == Linearity::Joint &&
+          llvm::none_of(structure.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; }) &&
+          typeOf(op->getResult(0)).getNumElements() < typeOf(op->getOperand(0)).getNumElements()) // a part of it
+        node.isMove = node.isElement = true;
     }
     if (node.isElement && op->getNumOperands() == 2 && op->getNumResults() == 1 && isBias(op)) // the end of the product before
       node.isMove = true;
@@ -434,6 +438,8 @@ private:
     for (auto &[op, node] : nodes) {
       if (!streams(op))
         continue;
+      if (node.isMove)
+        continue; // strides of what takes it, which reads its root
       auto &[bytes, seen] = groups[classes.getLeaderValue(op)];
       for (Value operand : op->getOperands()) {
         Value root = rootOf(operand);
@@ -444,10 +450,8 @@ private:
         else if (made && !isInMemory(root) && getPhase(made) == Phase::Forward && getPhase(op) == Phase::Backward)
           bytes += readSources(root, seen);
       }
-      if (node.isMove && llvm::all_of(op->getUsers(), [&](Operation *user) { return nodes.count(user) && nodes.find(user)->second.call; }))
-        continue; // becomes strides of the call
       for (Value result : op->getResults())
-        if (isInMemory(result) && !node.isMove)
+        if (isInMemory(result))
           bytes += bytesOf(result);
     }
     for (auto &[leader, group] : groups) {
