@@ -122,6 +122,12 @@ V ImportBuilder::binary(V x, V y, double (*floats)(double, double), int64_t (*in
     return {};
   if (x.element() != y.element())
     return error() << "operands have element types " << x.element() << " and " << y.element(), V();
+  // A bias is added to rows as the product before it left them: see beforeMerge().
+  V rows = y.rank() <= 1 ? beforeMerge(x) : V(), others = x.rank() <= 1 ? beforeMerge(y) : V();
+  if (rows || others) {
+    V result = binary(rows ? rows : x, others ? others : y, floats, ints, emit);
+    return result ? reshape(result, rows ? x.shape() : y.shape()) : result;
+  }
   bool isFloat = x.isFloat();
   return elementwise({x, y}, x.element(), [=](const Scalar *s) {
     return isFloat ? Scalar::ofFloat(floats(s[0].f, s[1].f)) : Scalar::ofInt(ints(s[0].i, s[1].i));

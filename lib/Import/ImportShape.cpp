@@ -127,9 +127,19 @@ V ImportBuilder::reshape(V x, Dims shape) {
 
 V ImportBuilder::beforeMerge(V x) {
   Value from = x && !x.known && x.rank() == 2 ? TensorBuilder::reshapedFrom(x.value) : Value();
-  if (!from || TensorBuilder::rank(from) <= 2 || TensorBuilder::shape(from).back() != x.dim(1))
+  if (!from)
     return {};
-  return from;
+  ArrayRef<int64_t> whole = TensorBuilder::shape(from);
+  int64_t rows = 1;
+  for (size_t kept = 0; kept < whole.size(); ++kept) {
+    if (rows == x.dim(0) && kept >= 2) { // what is behind becomes the columns
+      SmallVector<int64_t> shape(whole.take_front(kept));
+      shape.push_back(x.dim(1));
+      return V(t.reshape(from, shape));
+    }
+    rows *= whole[kept];
+  }
+  return {};
 }
 
 V ImportBuilder::unsqueeze(V x, int64_t dim) {
