@@ -99,3 +99,10 @@ double para::kernelSeconds(const Device &device, const Kernel &kernel) {
   }
   return start + std::max(kernel.bytes / getStreamRate(device, kernel.bytes), kernel.flops / (device.vectorFlops * device.constants.vectorFraction));
 }
+
+double para::kernelSeconds(const Machine &machine, const Kernel &kernel) {
+  double most = 0;
+  for (const DeviceClass &devices : machine.classes)
+    most = std::max(most, kernelSeconds(devices.device, kernel));
+  return most;
+}

@@ -1,4 +1,5 @@
 #include "para/Driver/Compile.h"
+#include "PlanFlags.h"
 #include "para/Driver/Race.h"
 #include "para/Autodiff/Passes.h"
 #include "para/Collectives/Passes.h"
@@ -31,7 +32,7 @@ using namespace para;
 namespace {
 /// A search over so many ops takes about a second a mesh.
 constexpr size_t mostSearchedOps = 1500;
-constexpr double searchSeconds = 2;
+constexpr double searchSeconds = 60; // never reached: the search is bounded by its work
 
 enum Exit { kDone = 0, kInputAtFault = 1, kWrongUsage = 2, kRefused = 3 };
 
@@ -112,14 +113,15 @@ public:
     if (isRaced(options) && !isStageBeforePlan(options.emit)) {
       begin("plan");
       std::map<std::string, std::string> files;
-      auto chosen = racePlans(*module, autodiff, options, llvm::outs(), files);
+      bool isWrongUsage = false;
+      auto chosen = racePlans(*module, autodiff, options, llvm::outs(), files, isWrongUsage);
       for (const auto &[path, text] : files)
         if (!writeText(path, text)) {
           llvm::consumeError(chosen.takeError());
           return kInputAtFault;
         }
       if (!chosen)
-        return complain(chosen.takeError(), kRefused);
+        return complain(chosen.takeError(), isWrongUsage ? kWrongUsage : kRefused);
       raced = std::move(*chosen);
       if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(raced->toJson())).str()))
         return kInputAtFault;
@@ -294,39 +296,16 @@ private:
     llvm::append_range(candidates, found);
   }
 
-  /// What flags say beside a recipe or a plan file must be what it has.
-  llvm::Error checkAgainstFlags(const Plan &plan) {
-    auto differ = [&](const Twine &flag, const Twine &asked, const Twine &there) {
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), (flag + "=" + asked + " contradicts --plan=" + options.plan + ", which has " + there + ": leave one of them out").str());
-    };
-    std::map<std::string, int64_t> sizes = {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}};
-    for (const auto &[axis, size] : options.mesh)
-      if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
-        return differ("--mesh " + axis, Twine(size), Twine(there));
-    if (options.microbatches > 0 && options.microbatches != plan.microbatches)
-      return differ("--microbatches", Twine(options.microbatches), Twine(plan.microbatches));
-    if (options.zero >= 0 && plan.data > 1 && options.zero != plan.zero)
-      return differ("--zero", Twine(options.zero), Twine(plan.zero));
-    if (!options.recompute.empty() && options.recompute != "auto" && options.recompute != plan.recompute)
-      return differ("--recompute", options.recompute, plan.recompute);
-    return llvm::Error::success();
-  }
-
   /// A plan that was asked for is taken, with the cheapest recomputation that fits if that is left open; to be explained or simulated it is priced
   /// as the only candidate.
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
     if (plan)
       for (const auto &[name, text] : options.shards)
         plan->shards[name] = text;
-    if (plan && options.plan != "auto")
-      if (llvm::Error error = checkAgainstFlags(*plan))
-        return std::move(error);
     if (!plan)
       return plan;
-    if (options.sequenceParallel && plan->tensor == 1)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--sequence-parallel: the plan has no tensor-parallel ranks (--plan=tensor, or --mesh tensor=N with N > 1)");
-    if (options.sequenceParallel && !plan->sequenceParallel)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--sequence-parallel contradicts --plan=%s, which has none: leave one of them out", options.plan.c_str());
+    if (llvm::Error error = checkAgainstFlags(*plan, options))
+      return std::move(error);
     std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
     if (plans.size() == 1 && !options.explain && !options.simulate)
       return plan;

@@ -1,4 +1,5 @@
 #include "para/Driver/Race.h"
+#include "PlanFlags.h"
 #include "para/IR/Program.h"
 #include "para/Plan/Explain.h"
 #include "para/Plan/Planner.h"
@@ -58,6 +59,16 @@ llvm::Expected<Plan> readPlan(llvm::StringRef path) {
   if (!json)
     return json.takeError();
   return Plan::fromJson(*json);
+}
+
+/// Names of `shards` are the model's: folding may leave a layer out.
+llvm::Error checkShards(func::FuncOp main, const std::map<std::string, std::string> &shards) {
+  for (const auto &[name, text] : shards) {
+    bool isNode = llvm::any_of(main.getBody().front(), [&, name = name](Operation &op) { return getNodeName(op.getLoc()) == name; });
+    if (!isNode && getArgIndex(main, name) < 0)
+      return fail("--shard " + name + ": the model has no parameter, input or node of that name");
+  }
+  return llvm::Error::success();
 }
 
 /// The plan that flags, a recipe's name or a file fix; none if something is left to choose.
@@ -144,7 +155,8 @@ bool para::isRaced(const DriverOptions &options) {
 }
 
 llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
-                                     std::map<std::string, std::string> &files) {
+                                     std::map<std::string, std::string> &files, bool &isWrongUsage) {
+  isWrongUsage = true;
   auto machine = getMachine(options);
   if (!machine)
     return machine.takeError();
@@ -186,6 +198,18 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   auto fixed = getFixedPlan(options, request);
   if (!fixed)
     return fixed.takeError();
+  if (fixed->has_value()) {
+    Plan &plan = **fixed;
+    for (const auto &[name, text] : options.shards)
+      plan.shards[name] = text;
+    if (llvm::Error error = checkAgainstFlags(plan, options))
+      return std::move(error);
+    if (plan.microbatches > request.batch || plan.data > request.batch)
+      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.data) + " ranks; a larger batch (--dim batch=N) can be cut so");
+  }
+  if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->has_value() ? (*fixed)->shards : request.shards))
+    return std::move(error);
+  isWrongUsage = false;
   PlanRace race(*folded, segments, search);
   std::vector<RacedPlan> plans;
   if (fixed->has_value()) {

@@ -35,7 +35,7 @@ const Kind kKinds[] = {
     {"zero1 x tensor x pipeline", Share::Some, Share::Some, Share::Some, 1},
 };
 
-bool suits(Share share, int64_t size, int64_t ranks) { return share == Share::One ? size == 1 : share == Share::All ? size == ranks : size > 1 && size < ranks; }
+bool suits(Share share, int64_t size, int64_t ranks) { return share == Share::One ? size == 1 : share == Share::All ? size == ranks && ranks > 1 : size > 1 && size < ranks; }
 
 bool isOf(const Kind &kind, const Plan &plan, int64_t ranks) {
   bool naive = kind.recipe == llvm::StringRef("model-parallel");

@@ -105,6 +105,7 @@ Simulation para::simulatePlan(const PlanParts &parts, const PlanPrice &price) {
   }
   SimulationOptions options;
   options.keepTimeline = true;
+  options.blockingTransfers = parts.blocksOnSends;
   auto simulation = simulate(parts.schedule, costs, options);
   if (simulation)
     return std::move(*simulation);

@@ -86,8 +86,10 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   auto addKinds = [&](Plan plan, int64_t rows) {
     for (const auto &[recompute, sequence] : getKinds(options, plan.tensor)) {
       // Without sequence parallelism more is kept of the same work: a few sizes show by how much, where there is a choice.
-      bool hasBetter = plan.tensor > 1 && !sequence && !request.noSequenceParallel && !request.microbatches && rows > mostPlainRows && canCutSequence(plan.tensor);
-      if (hasBetter || (onlyKnown && !pricer->isKnown(plan.tensor, request.train ? rows : 0, sequence)))
+      if (onlyKnown && !pricer->isKnown(plan.tensor, request.train ? rows : 0, sequence))
+        continue;
+      bool isOneOfMany = request.train && request.separable && !request.microbatches && rows > mostPlainRows;
+      if (isOneOfMany && plan.tensor > 1 && !sequence && !request.noSequenceParallel && canCutSequence(plan.tensor))
         continue;
       plan.recompute = recompute;
       plan.sequenceParallel = sequence;

@@ -112,7 +112,7 @@ private:
   }
 
   /// Whether some op of the forward pass takes a result in a sharding of which `holds` is true: (as it comes out, as it is taken).
-  bool anyUse(Operation *op, llvm::function_ref<bool(const Sharding &, const Sharding &)> holds) {
+  bool anyUse(Operation *op, llvm::function_ref<bool(Value result, const Sharding &from, const Sharding &to)> holds) {
     for (Value result : op->getResults()) {
       auto it = shardings.find(result);
       if (it == shardings.end())
@@ -123,7 +123,7 @@ private:
           continue;
         Structure structure = user.getStructure();
         Sharding wanted = Projection(structure, mesh).getOperand(OpSplit::get(user, structure), use.getOperandNumber());
-        if (holds(it->second, wanted.getCanonical(typeOf(result), mesh)))
+        if (holds(result, it->second, wanted.getCanonical(typeOf(result), mesh)))
           return true;
       }
     }
@@ -132,17 +132,17 @@ private:
 
   /// Whether ranks exchange the results before they are used: computed again they would be sent again. What is gathered is gathered again anyway.
   bool isSent(Operation *op) {
-    return anyUse(op, [&](const Sharding &from, const Sharding &to) {
-      auto path = findReshardPath(typeOf(op->getResult(0)), from, to, mesh);
-      return (!path || path->bytes > 0) && !isGather(op, from, to);
+    return anyUse(op, [&](Value result, const Sharding &from, const Sharding &to) {
+      auto path = findReshardPath(typeOf(result), from, to, mesh);
+      return (!path || path->bytes > 0) && !isGather(result, from, to);
     });
   }
   /// Whether more of a result is used than a rank has of it: what was gathered is not kept beside it.
   bool isGathered(Operation *op) {
-    return anyUse(op, [&](const Sharding &from, const Sharding &to) { return isGather(op, from, to); });
+    return anyUse(op, [&](Value result, const Sharding &from, const Sharding &to) { return isGather(result, from, to); });
   }
-  bool isGather(Operation *op, const Sharding &from, const Sharding &to) {
-    RankedTensorType type = typeOf(op->getResult(0));
+  bool isGather(Value result, const Sharding &from, const Sharding &to) {
+    RankedTensorType type = typeOf(result);
     return from.partial.empty() && to.getLocalType(type, mesh).getNumElements() > from.getLocalType(type, mesh).getNumElements();
   }
 

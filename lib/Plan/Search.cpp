@@ -58,8 +58,8 @@ public:
   }
 
   /// Partitions the folded program once for each way to cut a layer.
-  const Variant &getVariant(int64_t tensor, int64_t rows, bool sequence) {
-    auto [it, isNew] = variants.try_emplace({tensor, rows, sequence});
+  const Variant &getVariant(int64_t tensor, int64_t rows, bool sequence, const std::map<std::string, std::string> &shards) {
+    auto [it, isNew] = variants.try_emplace({tensor, rows, sequence, shards});
     Variant &variant = it->second;
     if (!isNew)
       return variant;
@@ -77,7 +77,7 @@ public:
       for (const std::string &node : segment.nodes)
         if (present.count(node))
           plan.stages[node] = int64_t(index);
-    for (const auto &[name, text] : options.request.shards) // of what folding has left
+    for (const auto &[name, text] : shards) // of what folding has left
       if (present.count(name) || getArgIndex(module.lookupSymbol<func::FuncOp>("main"), name) >= 0)
         plan.shards[name] = text;
     OwningOpRef<ModuleOp> copy = module.clone();
@@ -106,8 +106,8 @@ public:
 
   PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts) override {
     PlanPrice price;
-    int64_t rows = std::max<int64_t>(1, options.request.batch / (plan.data * plan.microbatches));
-    const Variant &variant = getVariant(plan.tensor, rows, plan.sequenceParallel);
+    int64_t rows = llvm::divideCeil(options.request.batch, plan.data * plan.microbatches);
+    const Variant &variant = getVariant(plan.tensor, rows, plan.sequenceParallel, plan.shards);
     const std::vector<SegmentWork> &works = plan.recompute == "selective" && !variant.regathered.empty() ? variant.regathered : variant.works;
     if (!variant.fault.empty()) {
       fault = variant.fault;
@@ -167,7 +167,7 @@ public:
       costs.costs[v].activationBytes = int64_t(kept[v]);
     const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
     if (parts) {
-      *parts = {layers, {}, cut, *schedule, costs, inFlight};
+      *parts = {layers, {}, cut, *schedule, costs, inFlight, options.execution.blocksOnSends != 0};
       for (auto [work, ofLayer] : llvm::zip_equal(works, seconds))
         parts->segments.push_back(dissect(work, ofLayer, plan));
     }
@@ -189,7 +189,7 @@ public:
   }
   bool isKnown(int64_t tensor, int64_t rows, bool sequence) const override {
     return llvm::any_of(variants, [&](const auto &entry) {
-      auto [itsTensor, itsRows, itsSequence] = entry.first;
+      auto &[itsTensor, itsRows, itsSequence, itsShards] = entry.first;
       return itsTensor == tensor && (rows == 0 || itsRows == rows) && itsSequence == sequence;
     });
   }
@@ -229,7 +229,7 @@ private:
     kernel.m = work.m;
     kernel.n = work.n;
     kernel.k = work.k;
-    return kernelSeconds(device, kernel);
+    return kernelSeconds(options.machine, kernel);
   }
 
   /// Seconds of a collective over an axis of the plan's mesh: ranks of `tensor` are neighbours, then those of `data`, then stages.
@@ -312,8 +312,8 @@ private:
       int64_t part = 0;
       double filled = 0;
       for (size_t i = 0; i < costs.size(); ++i) {
-        bool mustOpen = int64_t(costs.size() - i) == parts - part - 1 && filled > 0; // one layer for each of the rest
-        if (filled > 0 && (filled + costs[i] > bound * (1 + 1e-9) || mustOpen)) {
+        bool mustOpen = int64_t(costs.size() - i) == parts - part - 1; // one layer for each of the rest
+        if (i > 0 && cut.back() == part && (filled + costs[i] > bound * (1 + 1e-9) || mustOpen)) {
           ++part;
           filled = 0;
         }
@@ -431,12 +431,18 @@ private:
     return layer;
   }
 
+  /// Of one microbatch, what its own compute does not hide.
+  static double getExposedTraffic(const StageCost &cost) {
+    double forward = std::min(cost.forwardTraffic * cost.trafficOverlap, cost.forward), backward = std::min(cost.backwardTraffic * cost.trafficOverlap, cost.backwardInput + cost.backwardWeight);
+    return cost.forwardTraffic - forward + cost.backwardTraffic - backward;
+  }
+
   void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, ArrayRef<int64_t> inFlight, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
     std::vector<double> busy(plan.pipeline, 0), once(plan.pipeline, 0);
     double way = 0;
     for (size_t v = 0; v < costs.costs.size(); ++v) {
       const StageCost &cost = costs.costs[v];
-      double pass = cost.forward + cost.backwardInput + cost.backwardWeight + cost.forwardTraffic + cost.backwardTraffic;
+      double pass = cost.forward + cost.backwardInput + cost.backwardWeight + getExposedTraffic(cost);
       busy[v % plan.pipeline] += pass;
       once[v % plan.pipeline] += cost.update + cost.gatherTraffic;
       way += pass / double(costs.chunks);
@@ -447,6 +453,7 @@ private:
     for (const StageCost &cost : costs.costs)
       gradient = std::max(gradient, cost.gradientTraffic - std::min(cost.gradientTraffic * cost.gradientOverlap, cost.backwardInput + cost.backwardWeight));
     price.seconds = price.lowerBound + (way - busy[worst] / double(costs.chunks)) + once[worst] + gradient;
+    double exposedOfWorst = -1;
     if (simulates) {
       SimulationOptions how;
       how.blockingTransfers = options.execution.blocksOnSends != 0;
@@ -456,18 +463,23 @@ private:
         return;
       }
       price.seconds = result->seconds;
+      exposedOfWorst = result->exposed[worst];
     }
     double compute = 0, traffic = 0;
     for (int64_t c = 0; c < costs.chunks; ++c) {
       const StageCost &cost = costs.costs[c * plan.pipeline + worst];
       compute += (cost.forward + cost.backwardInput + cost.backwardWeight) * double(plan.microbatches) + cost.update;
-      traffic += (cost.forwardTraffic + cost.backwardTraffic) * double(plan.microbatches);
+      traffic += getExposedTraffic(cost) * double(plan.microbatches);
       price.exposed["parameters"] += cost.gatherTraffic;
     }
     price.compute = compute;
     price.exposed["within a layer"] = traffic;
     double known = compute + traffic + price.exposed["parameters"];
     price.bubble = std::max(0.0, price.seconds - known);
+    if (exposedOfWorst >= 0) { // the simulation knows what no compute hides; what is left of it is the gradients'
+      price.exposed["gradients"] = std::max(0.0, exposedOfWorst - traffic - price.exposed["parameters"]);
+      price.bubble = std::max(0.0, price.bubble - price.exposed["gradients"]);
+    }
     for (int64_t v = 0; v < schedule.getNumVirtualStages(); ++v) {
       auto [stage, chunk] = schedule.getPlace(v);
       memory[stage].activations += kept[chunk * plan.pipeline + stage] * double(inFlight[v]);
@@ -491,7 +503,7 @@ private:
   const SearchOptions &options;
   Device device;
   std::vector<size_t> layers; ///< the model's layers, each by its segment
-  std::map<std::tuple<int64_t, int64_t, bool>, Variant> variants;
+  std::map<std::tuple<int64_t, int64_t, bool, std::map<std::string, std::string>>, Variant> variants;
   llvm::DenseMap<const KernelWork *, double> kernels; ///< seconds on the device
   struct KnownSchedule {
     Schedule schedule;

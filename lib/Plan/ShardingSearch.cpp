@@ -325,6 +325,7 @@ std::optional<Plan> para::searchShardings(func::FuncOp main, const Plan &plan, c
   SolveOptions options;
   options.seconds = seconds;
   options.gap = 1e-3;
+  options.rounds = 64; // a plan must not depend on how busy the computer is
   auto solution = solve(problem->problem, options);
   if (!solution) {
     llvm::consumeError(solution.takeError());

@@ -53,7 +53,7 @@ public:
     enter(std::vector<double>(model.baseUsage.size(), 0));
     if (branch(100000) && !found)
       return fail("there is no solution: every choice is impossible or over the usage limit");
-    for (size_t round = 1; !isDone(); ++round) {
+    for (size_t round = 1; !isDone() && (options.rounds == 0 || round <= options.rounds); ++round) {
       runRound();
       gather();
       if (round % 16 == 0 && found)

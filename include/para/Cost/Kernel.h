@@ -29,6 +29,8 @@ struct Kernel {
 
 /// From the end of the kernel before to the end of this one.
 double kernelSeconds(const Device &device, const Kernel &kernel);
+/// On the slowest of the machine's devices: all ranks do the same, and wait for it.
+double kernelSeconds(const Machine &machine, const Kernel &kernel);
 
 } // namespace para
 

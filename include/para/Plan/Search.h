@@ -80,6 +80,7 @@ struct PlanParts {
   Schedule schedule;
   PipelineCosts costs;
   std::vector<int64_t> inFlight;      ///< microbatches whose activations a virtual stage holds at most
+  bool blocksOnSends = false;         ///< a stage computes nothing while it sends
 };
 
 class Pricer;

@@ -30,6 +30,7 @@ struct SolveOptions {
   uint64_t seed = 0;
   /// Called with each better solution, from the thread that called solve().
   std::function<void(const Solution &, double seconds)> progress;
+  size_t rounds = 0; ///< of searches at most, so that the answer does not depend on the time; 0: any number
   double gap = 0; ///< stops when the solution's gap is no larger
 };
 

@@ -1,0 +1,28 @@
+#include "PlanFlags.h"
+
+using namespace para;
+
+static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
+
+llvm::Error para::checkAgainstFlags(const Plan &plan, const DriverOptions &options) {
+  auto differ = [&](const llvm::Twine &flag, const llvm::Twine &asked, const llvm::Twine &there) {
+    return fail(flag + "=" + asked + " contradicts --plan=" + options.plan + ", which has " + there + ": leave one of them out");
+  };
+  if (options.plan != "auto") {
+    std::map<std::string, int64_t> sizes = {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}};
+    for (const auto &[axis, size] : options.mesh)
+      if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
+        return differ("--mesh " + axis, llvm::Twine(size), llvm::Twine(there));
+    if (options.microbatches > 0 && options.microbatches != plan.microbatches)
+      return differ("--microbatches", llvm::Twine(options.microbatches), llvm::Twine(plan.microbatches));
+    if (options.zero >= 0 && plan.data > 1 && options.zero != plan.zero)
+      return differ("--zero", llvm::Twine(options.zero), llvm::Twine(plan.zero));
+    if (!options.recompute.empty() && options.recompute != "auto" && options.recompute != plan.recompute)
+      return differ("--recompute", options.recompute, plan.recompute);
+  }
+  if (options.sequenceParallel && plan.tensor == 1)
+    return fail("--sequence-parallel: the plan has no tensor-parallel ranks (--plan=tensor, or --mesh tensor=N with N > 1)");
+  if (options.sequenceParallel && !plan.sequenceParallel)
+    return fail("--sequence-parallel contradicts --plan=" + options.plan + ", which has none: leave one of them out");
+  return llvm::Error::success();
+}
