@@ -477,14 +477,18 @@ std::vector<RacedPlan> para::raceFolded(ModuleOp module, ArrayRef<Segment> segme
     auto it = request.mesh.find(axis.str());
     return it == request.mesh.end() ? true : it->second == size;
   };
-  bool fixesTensor = request.mesh.count("tensor") != 0;
+  /// What is given, or else what is tried.
+  auto sizesOf = [&](StringRef axis, int64_t whole, int64_t most) {
+    auto it = request.mesh.find(axis.str());
+    if (it == request.mesh.end())
+      return divisorsOf(whole, most);
+    return whole % it->second == 0 && it->second <= whole ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
+  };
   std::vector<RacedPlan> plans;
-  for (int64_t tensor : divisorsOf(ranks, fixesTensor ? ranks : std::min(ranks, node))) {
-    if (!isGiven("tensor", tensor))
-      continue;
-    for (int64_t pipeline : divisorsOf(ranks / tensor, int64_t(race.numLayers()))) {
+  for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
+    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(race.numLayers()))) {
       int64_t data = ranks / tensor / pipeline;
-      if (!isGiven("pipeline", pipeline) || !isGiven("data", data) || data > request.batch || request.batch % data)
+      if (!isGiven("data", data) || data > request.batch || request.batch % data)
         continue;
       for (int64_t rows : getRows(request, request.batch / data)) {
         int64_t microbatches = request.batch / data / rows;
