@@ -97,12 +97,17 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
       plans.push_back(plan);
     }
   };
-  for (int64_t tensor : divisorsOf(ranks, request.mesh.count("tensor") ? ranks : std::min(ranks, node))) {
-    if (!isGiven("tensor", tensor))
-      continue;
-    for (int64_t pipeline : divisorsOf(ranks / tensor, int64_t(getNumLayers()))) {
+  // What is given, or else what is tried.
+  auto sizesOf = [&](StringRef axis, int64_t whole, int64_t most) {
+    auto it = request.mesh.find(axis.str());
+    if (it == request.mesh.end())
+      return divisorsOf(whole, most);
+    return whole % it->second == 0 && it->second <= whole ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
+  };
+  for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
+    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
       int64_t data = ranks / tensor / pipeline;
-      if (!isGiven("pipeline", pipeline) || !isGiven("data", data) || data > request.batch || request.batch % data)
+      if (!isGiven("data", data) || data > request.batch || request.batch % data)
         continue;
       for (int64_t rows : getRows(request, request.batch / data)) {
         Plan plan;

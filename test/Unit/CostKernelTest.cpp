@@ -25,14 +25,14 @@ Kernel attention(int64_t heads, int64_t queries, int64_t keys, int64_t width) {
 const char *const kNames[] = {"v100", "a100-40", "a100-80", "h100", "h200", "b200", "gb200", "l40s", "rtx4090"};
 } // namespace
 
-// Products in training sustain what large shapes were measured to achieve at most (ml-engineering's table of maximum achieved matmul
-// flops), or somewhat less.
+// Products in training sustain the most that any shape was measured to achieve (ml-engineering's table of maximum achieved matmul flops), as
+// whole runs say; nine tenths of it where no run was fitted.
 TEST(CostKernel, MeasuredPeaks) {
-  EXPECT_NEAR(rate(get("a100-80"), 16384, 16384, 16384) / 271.2e12, 0.94, 0.08);
-  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384) / 794.5e12, 0.94, 0.08);
-  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384) / 1745e12, 0.94, 0.08);
-  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384, CostType::F8) / 1402.6e12, 0.94, 0.08);
-  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384, CostType::F8) / 3432.5e12, 0.94, 0.08);
+  EXPECT_NEAR(rate(get("a100-80"), 16384, 16384, 16384) / 271.2e12, 0.98, 0.03);
+  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384) / 794.5e12, 0.99, 0.03);
+  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384) / 1745e12, 0.9, 0.03);
+  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384, CostType::F8) / 1402.6e12, 1, 0.03);
+  EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384, CostType::F8) / 3432.5e12, 0.9, 0.03);
 }
 
 // Gradients of the weights of layers, measured on A100 (Zero Bubble, Table 9, T_W: milliseconds of 3 layers of width 2304 with 6 x 1024
