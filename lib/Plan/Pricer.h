@@ -23,6 +23,10 @@ public:
   virtual bool isKnown(int64_t tensor, int64_t rows, bool sequence) const = 0;
 };
 
+/// Part of each layer such that the costliest of `parts` runs is cheapest: the least bound under which a greedy walk needs no more of them.
+/// Every part has a layer where there are as many.
+std::vector<int64_t> cutByCost(llvm::ArrayRef<double> costs, int64_t parts);
+
 /// "products 4096 x 14336 x 4096", "attention: 32 heads, 4096 queries, 4096 keys".
 std::string describe(const KernelWork &work);
 /// "all-reduce over tensor, 64.0 MiB".

@@ -35,7 +35,6 @@ struct Variant {
   std::vector<SegmentWork> regathered; ///< where what is gathered is not kept, if that is another choice
   std::string fault;
 };
-
 /// Seconds of one layer of a segment under a variant and a size of the data axis.
 struct LayerSeconds {
   double forward = 0, backwardInput = 0, backwardWeight = 0;
@@ -231,7 +230,6 @@ private:
     kernel.k = work.k;
     return kernelSeconds(options.machine, kernel);
   }
-
   /// Seconds of a collective over an axis of the plan's mesh: ranks of `tensor` are neighbours, then those of `data`, then stages.
   double send(CollectiveKind kind, StringRef axis, double bytes, const Plan &plan) {
     double slowdown = options.execution.slowdown;
@@ -289,7 +287,6 @@ private:
   }
   double gradientBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.gradient); }
   double sentGradientBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.reduced); }
-
   /// Virtual stages of all layers such that the costliest is cheapest: the least bound under which a greedy walk needs no more stages.
   std::vector<int64_t> cutLayers(ArrayRef<LayerSeconds> seconds, int64_t parts) {
     if (options.request.evenStages && int64_t(layers.size()) >= parts + 2) { // what is before and behind the blocks goes with the nearest
@@ -300,37 +297,11 @@ private:
       return cut;
     }
     std::vector<double> costs;
-    double most = 0, all = 0;
     for (size_t segment : layers) {
       const LayerSeconds &s = seconds[segment];
       costs.push_back(std::max(s.forward + s.backwardInput + s.backwardWeight + s.forwardTraffic + s.backwardTraffic, s.hostForward + s.hostBackward));
-      most = std::max(most, costs.back());
-      all += costs.back();
     }
-    auto walk = [&](double bound) {
-      std::vector<int64_t> cut;
-      int64_t part = 0;
-      double filled = 0;
-      for (size_t i = 0; i < costs.size(); ++i) {
-        bool mustOpen = int64_t(costs.size() - i) == parts - part - 1; // one layer for each of the rest
-        if (i > 0 && cut.back() == part && (filled + costs[i] > bound * (1 + 1e-9) || mustOpen)) {
-          ++part;
-          filled = 0;
-        }
-        filled += costs[i];
-        cut.push_back(part);
-      }
-      return cut;
-    };
-    double low = std::max(most, all / double(parts)), high = all;
-    for (int step = 0; step < 40 && parts > 1; ++step) {
-      double middle = (low + high) / 2;
-      if (walk(middle).back() < parts)
-        high = middle;
-      else
-        low = middle;
-    }
-    return walk(parts > 1 ? high : all * 2);
+    return cutByCost(costs, parts);
   }
 
   void addShared(PlanPrice::Memory &memory, double elements, const Plan &plan) {

@@ -1,0 +1,35 @@
+#include "Pricer.h"
+
+using namespace para;
+
+std::vector<int64_t> para::cutByCost(llvm::ArrayRef<double> costs, int64_t parts) {
+  double most = 0, all = 0;
+  for (double cost : costs) {
+    most = std::max(most, cost);
+    all += cost;
+  }
+  auto walk = [&](double bound) {
+    std::vector<int64_t> cut;
+    int64_t part = 0;
+    double filled = 0;
+    for (size_t i = 0; i < costs.size(); ++i) {
+      bool mustOpen = int64_t(costs.size() - i) == parts - part - 1; // one layer for each of the rest
+      if (i > 0 && cut.back() == part && (filled + costs[i] > bound * (1 + 1e-9) || mustOpen)) {
+        ++part;
+        filled = 0;
+      }
+      filled += costs[i];
+      cut.push_back(part);
+    }
+    return cut;
+  };
+  double low = std::max(most, all / double(parts)), high = all;
+  for (int step = 0; step < 40 && parts > 1; ++step) {
+    double middle = (low + high) / 2;
+    if (walk(middle).back() < parts)
+      high = middle;
+    else
+      low = middle;
+  }
+  return walk(parts > 1 ? high : all * 2);
+}
