@@ -43,9 +43,9 @@ static E makeEager() {
   e.gradientSeconds = 17e-6;
   e.messageSeconds = 8e-6;
   e.contention = 0.74;
-  // F.cross_entropy of halves: cast (6), log-softmax (8); backward of it and of the choice (16 and more), cast (6).
   e.accumulates = 1;
-  e.regathers = 1; // as Megatron's sequence parallelism does
+  e.regathers = 1;
+  // A cross-entropy of halves: cast (6), log-softmax (8); backward of it and of the choice (16 and more), cast (6).
   e.lossBytes = 36, e.lossKept = 4, e.lossTemporary = 10;
   return e;
 }

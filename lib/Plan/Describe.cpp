@@ -1,4 +1,5 @@
 #include "para/IR/Program.h"
+#include "para/Partition/Projection.h"
 #include "para/Plan/Planner.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -37,6 +38,17 @@ std::string textOf(ShardingAttr sharding) {
   }
   return text + "]";
 }
+
+/// Whether the op leaves a sum over `tensor` that is finished into cut rows at once.
+bool endsInRows(Operation *op) {
+  auto target = op->getAttrOfType<ShardingAttr>("para.target");
+  auto mesh = op->getParentOfType<ModuleOp>()->getAttrOfType<MeshAttr>("para.mesh");
+  auto structured = dyn_cast<StructureOpInterface>(op);
+  if (!target || !mesh || !structured || !Sharding::get(target).isCut("tensor"))
+    return false;
+  Structure structure = structured.getStructure();
+  return Projection(structure, mesh).getResult(OpSplit::get(op, structure), 0).isPartial("tensor");
+}
 } // namespace
 
 void para::describePlan(func::FuncOp main, llvm::raw_ostream &os) {
@@ -63,7 +75,7 @@ void para::describePlan(func::FuncOp main, llvm::raw_ostream &os) {
       continue;
     ++forward;
     again += op.hasAttr("para.recompute");
-    rows += op.hasAttr("para.target");
+    rows += endsInRows(&op);
   }
   if (again > 0)
     os << llvm::formatv("not kept, computed again for the backward pass: {0} of {1} forward ops\n", again, forward);

@@ -44,7 +44,7 @@ void WorkCollector::addArguments() {
     } else if (kind == "state") {
       addTo(work.states, argument, policy.state);
     } else if (kind == "buffer") {
-      addTo(work.parameters, argument, policy.compute);
+      addTo(work.buffers, argument, policy.compute);
     } else if (kind == "input") {
       work.inputBytes += bytesOf(argument);
     }

@@ -342,7 +342,7 @@ private:
     bool dropsScores = plan.recompute == "selective" && options.request.train;
     kept += !options.request.train ? 0 : recomputes ? work.boundaryBytes : dropsScores ? work.keptBytes - work.scoreBytes : work.keptBytes;
     double elements = work.parameterElements, states = work.states.whole + work.states.cut;
-    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? data : 1);
+    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? data : 1) + work.buffers.whole + work.buffers.cut;
     memory.inputs += work.inputBytes * double(plan.microbatches);
     memory.temporary = std::max(memory.temporary, work.temporaryBytes + (recomputes ? work.keptBytes : 0));
     if (plan.zero >= 3)

@@ -86,7 +86,7 @@ struct Machine {
   int64_t getRanksPerNode() const;
   /// Of a bucket of gradients: so many that the start of a message is lost in it, and no more than let the next be reduced early.
   int64_t getBucketBytes() const;
-  /// What the slowest device sustains in large products and from memory. TODO(price): kernelSeconds knows more.
+  /// What the slowest device sustains in large products and from memory: for orders of magnitude. What a kernel takes is told by kernelSeconds().
   double getFlopsPerSecond() const;
   double getMemoryBytesPerSecond() const;
   /// Of one step between two devices: on the innermost level, or on the outermost.

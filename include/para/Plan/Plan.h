@@ -27,7 +27,7 @@ struct Plan {
   int64_t data = 1, tensor = 1, pipeline = 1;
   int zero = 0;             ///< what is cut over `data`: 1 optimizer state, 2 gradients too, 3 parameters too
   int64_t microbatches = 1;
-  std::string schedule = "1f1b"; ///< order of microbatches: "gpipe", "1f1b"
+  std::string schedule = "1f1b"; ///< order of microbatches: a name of Schedule.h
   std::string recompute = "none"; ///< what is computed again for the backward pass: "none", "selective", "full"
   bool sequenceParallel = false; ///< what lies between tensor-parallel products is cut over `tensor` along the sequence
   int64_t bucketBytes = 25 << 20; ///< gradients are reduced in buckets of at most so many bytes (DDP); 0: one by one

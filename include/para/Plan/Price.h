@@ -1,6 +1,6 @@
 //===- Price.h - What a partitioned program costs ----------------*- C++ -*-===//
 //
-// Prices the programs of the stages as they will run: time by roofline of every local op, of collectives by the ring formulas
+// Prices the programs of the stages as they will run: time of the kernels that their ops become (Segments.h), of collectives by the ring formulas
 // (Thakur et al. 2005), of the pipeline by running its schedule; memory by liveness; bytes as the runtime counts them.
 //
 //===----------------------------------------------------------------------===//

@@ -38,7 +38,6 @@ struct PlanPrice {
   std::vector<Memory> memory; ///< by stage
   double flops = 0;           ///< of the model: forward and backward once
   double peakFlops = 0;       ///< of the devices, by their datasheet
-  double bytesSent = 0;       ///< by the rank that sends most
   double getUtilization() const { return seconds > 0 ? flops / seconds / peakFlops : 0; }
   double getPeakBytes() const;
 };

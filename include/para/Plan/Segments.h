@@ -64,7 +64,7 @@ struct SegmentWork {
   /// One microbatch: the pass forward, the gradients of values, the gradients of parameters.
   PhaseWork forward, backwardInput, backwardWeight;
   PhaseWork update; ///< once a step
-  Footprint parameters, gradients, states; ///< bytes
+  Footprint parameters, gradients, states, buffers; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
   int64_t parameterTensors = 0;
   double sharedElements = 0;               ///< of parameters whose home is an earlier segment
