@@ -257,8 +257,6 @@ private:
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
-    if (!options.train && options.microbatches > 1)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches: they are for training (--train); inference takes its batch in one piece (--dim batch=N makes it smaller)");
     if (StringRef(options.plan).ends_with(".json")) {
       auto plan = readPlan(options.plan);
       bool asked = options.ranks > 0 || !options.machine.empty() || !options.mesh.empty();

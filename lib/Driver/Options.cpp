@@ -258,6 +258,10 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
   if (!options.train && (options.recompute == "selective" || options.recompute == "full"))
     return fail("--recompute=" + options.recompute + ": it is for the backward pass of training (--train)");
+  if (!options.train && options.zero > 0)
+    return fail("--zero=" + Twine(options.zero) + ": it cuts the optimizer's state, gradients and parameters of training (--train)");
+  if (!options.train && options.microbatches > 1)
+    return fail("--microbatches: they are for training (--train); inference takes its batch in one piece (--dim batch=N makes it smaller)");
   return Error::success();
 }
 } // namespace

@@ -72,7 +72,7 @@ llvm::Error checkShards(func::FuncOp main, const std::map<std::string, std::stri
 }
 
 /// The plan that flags, a recipe's name or a file fix; none if something is left to choose.
-llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, const PlanRequest &request) {
+llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, PlanRequest request) {
   if (llvm::StringRef(options.plan).ends_with(".json")) {
     auto plan = readPlan(options.plan);
     if (!plan)
@@ -83,6 +83,7 @@ llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, c
   }
   if (options.plan == "auto")
     return std::optional<Plan>();
+  request.zero = -1; // the recipe's own; another is refused
   auto plan = makeRecipe(options.plan, request);
   if (!plan)
     return plan.takeError();
@@ -90,8 +91,12 @@ llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, c
 }
 /// The machine of the flags, or this one with the ranks that they ask for.
 llvm::Expected<Machine> getMachine(const DriverOptions &options) {
-  if (!options.machine.empty())
-    return Machine::get(options.machine);
+  if (!options.machine.empty()) {
+    auto machine = Machine::get(options.machine);
+    if (machine && options.ranks > 0 && options.ranks != machine->getNumRanks())
+      return fail("--ranks " + llvm::Twine(options.ranks) + " contradicts --machine=" + options.machine + ", which has " + llvm::Twine(machine->getNumRanks()) + " devices: leave one of them out");
+    return machine;
+  }
   int64_t ranks = options.ranks;
   if (ranks == 0 && llvm::StringRef(options.plan).ends_with(".json")) {
     auto plan = readPlan(options.plan);

@@ -11,10 +11,11 @@ namespace {
 constexpr size_t mostRows = 16;
 
 void printRow(const RacedPlan &raced, const RacedPlan &best, llvm::raw_ostream &os) {
+  bool isPriced = !raced.price.memory.empty();
   double more = best.price.seconds > 0 ? 100 * (raced.price.seconds / best.price.seconds - 1) : 0;
   os << (&raced == &best ? "  * " : "    ")
-     << llvm::formatv("{0,-44} {1,-30} {2,5} {3,11} {4,8} {5,11}", raced.plan.recipe, describeMesh(raced.plan), raced.plan.microbatches, inSeconds(raced.price.seconds),
-                      &raced == &best ? "" : llvm::formatv("{0:F1}%", more).str(), inBytes(raced.price.getPeakBytes()));
+     << llvm::formatv("{0,-44} {1,-30} {2,5} {3,11} {4,8} {5,11}", raced.plan.recipe, describeMesh(raced.plan), raced.plan.microbatches, isPriced ? inSeconds(raced.price.seconds) : "-",
+                      &raced == &best || !isPriced ? "" : llvm::formatv("{0:F1}%", more).str(), isPriced ? inBytes(raced.price.getPeakBytes()) : "-");
   if (!raced.fault.empty())
     os << "  out: " << raced.fault;
   os << "\n";
@@ -45,7 +46,12 @@ void para::printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &optio
                         inBytes(memory.getTotal()), inBytes(memory.parameters), inBytes(memory.gradients), inBytes(memory.states), inBytes(memory.activations));
     if (memory.gathered > 0)
       os << ", gathered parameters " << inBytes(memory.gathered);
-    os << ", temporaries " << inBytes(memory.temporary) << "\n";
+    os << ", temporaries " << inBytes(memory.temporary);
+    if (memory.inputs > 0)
+      os << ", inputs " << inBytes(memory.inputs);
+    if (memory.reserved > 0)
+      os << ", libraries and context " << inBytes(memory.reserved);
+    os << "\n";
   }
 }
 

@@ -59,18 +59,25 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
     target = *number;
     return llvm::Error::success();
   };
+  if (const llvm::json::Value *value = object->get("mesh"); value && value->kind() != llvm::json::Value::Object)
+    return fail("'mesh' of the plan must be an object of sizes by axis");
   if (const llvm::json::Object *mesh = object->getObject("mesh"))
     for (auto [key, target] : {std::pair{"data", &plan.data}, {"tensor", &plan.tensor}, {"pipeline", &plan.pipeline}})
       if (llvm::Error error = read(*mesh, key, *target))
         return std::move(error);
   if (llvm::Error error = read(*object, "microbatches", plan.microbatches))
     return std::move(error);
-  plan.zero = int(object->getInteger("zero").value_or(0));
-  if (plan.zero < 0 || plan.zero > 3)
-    return fail("'zero' of the plan must be 0 to 3");
+  if (const llvm::json::Value *value = object->get("zero")) {
+    auto number = value->getAsInteger();
+    if (!number || *number < 0 || *number > 3)
+      return fail("'zero' of the plan must be 0 to 3");
+    plan.zero = int(*number);
+  }
   plan.schedule = object->getString("schedule").value_or("1f1b").str();
-  if (!llvm::is_contained(getScheduleNames(), plan.schedule))
-    return fail("the plan's schedule '" + plan.schedule + "' is none of " + llvm::join(getScheduleNames(), ", "));
+  if (const llvm::json::Value *value = object->get("schedule"); value && value->kind() != llvm::json::Value::String)
+    return fail("'schedule' of the plan must be a name");
+  if (llvm::Error error = checkScheduleName(plan.schedule))
+    return std::move(error);
   if (const llvm::json::Value *value = object->get("recompute")) {
     plan.recompute = value->getAsString().value_or("").str();
     if (!llvm::is_contained(getRecomputeNames(), plan.recompute))

@@ -1,6 +1,7 @@
 #include "Candidate.h"
 #include "Pricer.h"
 #include "para/Cost/Collective.h"
+#include "para/Schedule/Schedule.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -8,8 +9,13 @@ using namespace mlir;
 using namespace para;
 
 namespace {
-/// Rows of a microbatch at most, and of one without sequence parallelism where there could be.
-constexpr int64_t mostRows = 8, mostPlainRows = 2;
+/// Rows of a microbatch at first, and of one without sequence parallelism where there could be.
+constexpr int64_t mostRows = 4, mostPlainRows = 2;
+/// More of them are no more use and make schedules long.
+constexpr int64_t mostMicrobatches = 4096;
+/// Share of the time that ranks without a full part of the batch may lose; gain that makes still larger microbatches worth a try, of plans
+/// that are no more than so much behind the best.
+constexpr double mostUneven = 0.25, leastGain = 0.01, mostBehind = 1.25;
 
 /// Numbers to divide `whole` by that keep meshes few: all divisors up to 16, powers of two and their triples beyond.
 std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
@@ -24,16 +30,18 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
-/// Rows of a microbatch that are tried, of so many a rank: powers of two, more of which gain nothing and keep more.
-std::vector<int64_t> getRows(const PlanRequest &request, int64_t rank) {
+/// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller.
+std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
   if (request.microbatches)
-    return rank % request.microbatches ? std::vector<int64_t>() : std::vector<int64_t>{rank / request.microbatches};
+    return request.microbatches <= rank ? std::vector<int64_t>{request.microbatches} : std::vector<int64_t>();
   if (!request.separable || !request.train)
-    return {rank};
-  std::vector<int64_t> rows;
-  for (int64_t r = 1; r <= mostRows && rank % r == 0; r *= 2)
-    rows.push_back(r);
-  return rows;
+    return {1};
+  std::vector<int64_t> microbatches;
+  int64_t fewest = std::max<int64_t>(1, llvm::PowerOf2Ceil(llvm::divideCeil(rank, mostMicrobatches)));
+  for (int64_t rows = fewest; rows <= fewest * mostRows && rows <= rank; rows *= 2)
+    if (int64_t parts = llvm::divideCeil(rank, rows); fewest > 1 || llvm::divideCeil(rank, parts) == rows)
+      microbatches.push_back(parts);
+  return microbatches;
 }
 
 /// Schedules that are tried: 1F1B, and chunks where there are layers for them and microbatches to fill them.
@@ -46,6 +54,11 @@ std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stag
       if (int64_t(layers) >= chunks * stages)
         schedules.push_back("interleaved:" + std::to_string(chunks));
   return schedules;
+}
+
+/// Of what is done over the mesh, and how.
+std::string nameAll(const Plan &plan) {
+  return nameOf(plan) + (plan.sequenceParallel ? " + sequence" : "") + (plan.recompute == "none" ? "" : " + " + plan.recompute + " recomputation");
 }
 
 std::string checkFit(const PlanPrice &price, const SearchOptions &options) {
@@ -93,7 +106,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
         continue;
       plan.recompute = recompute;
       plan.sequenceParallel = sequence;
-      plan.recipe = nameOf(plan) + (sequence ? " + sequence" : "") + (recompute == "none" ? "" : " + " + recompute + " recomputation");
+      plan.recipe = nameAll(plan);
       plans.push_back(plan);
     }
   };
@@ -107,14 +120,17 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
     for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
       int64_t data = ranks / tensor / pipeline;
-      if (!isGiven("data", data) || data > request.batch || request.batch % data)
+      int64_t share = llvm::divideCeil(request.batch, data);
+      bool isUneven = double(share * data) > double(request.batch) * (1 + mostUneven);
+      if (!isGiven("data", data) || data > request.batch || (isUneven && !request.mesh.count("data")))
         continue;
-      for (int64_t rows : getRows(request, request.batch / data)) {
+      for (int64_t microbatches : getMicrobatches(request, share)) {
+        int64_t rows = llvm::divideCeil(request.batch, data * microbatches);
         Plan plan;
         plan.data = data;
         plan.tensor = tensor;
         plan.pipeline = pipeline;
-        plan.microbatches = request.batch / data / rows;
+        plan.microbatches = microbatches;
         plan.shards = request.shards;
         plan.bucketBytes = request.bucketBytes;
         for (plan.zero = 0; plan.zero <= (request.train && data > 1 ? 3 : 0); ++plan.zero) {
@@ -145,20 +161,79 @@ bool PlanRace::canCutSequence(int64_t tensor) {
   return it->second;
 }
 
+RacedPlan PlanRace::estimate(const Plan &plan) {
+  RacedPlan raced{plan, {}, ""};
+  raced.price = pricer->estimate(raced.plan, false, raced.fault);
+  if (raced.fault.empty())
+    raced.fault = checkFit(raced.price, options);
+  return raced;
+}
+
+void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKnown) {
+  const PlanRequest &request = options.request;
+  if (request.microbatches || !request.train || !request.separable)
+    return;
+  // Of plans that are the same but for their microbatches, the one of fewest and the one of next to fewest.
+  std::map<std::string, std::pair<const RacedPlan *, const RacedPlan *>> ends;
+  for (const RacedPlan &raced : plans) {
+    if (raced.plan.tensor > 1 && !raced.plan.sequenceParallel && !request.noSequenceParallel && canCutSequence(raced.plan.tensor))
+      continue; // a few sizes of these show enough
+    Plan key = raced.plan;
+    key.microbatches = 1;
+    key.recipe.clear();
+    auto &[last, before] = ends[llvm::formatv("{0}", llvm::json::Value(key.toJson()))];
+    if (!last || raced.plan.microbatches < last->plan.microbatches) {
+      before = last;
+      last = &raced;
+    } else if (!before || raced.plan.microbatches < before->plan.microbatches) {
+      before = &raced;
+    }
+  }
+  std::vector<std::pair<const RacedPlan *, const RacedPlan *>> order;
+  for (const auto &[key, end] : ends)
+    if (end.second && end.first->fault.empty() && end.first->price.seconds < end.second->price.seconds * (1 - leastGain))
+      order.push_back(end);
+  llvm::stable_sort(order, [](const auto &a, const auto &b) { return a.first->price.seconds < b.first->price.seconds; });
+  double best = order.empty() ? 0 : order.front().first->price.seconds;
+  for (const RacedPlan &raced : plans)
+    if (raced.fault.empty())
+      best = std::min(best, raced.price.seconds);
+  std::vector<RacedPlan> added;
+  for (const auto &[last, before] : order) {
+    RacedPlan raced = *last;
+    double previous = before->price.seconds;
+    while (raced.fault.empty() && raced.plan.microbatches > 1 && raced.price.seconds < previous * (1 - leastGain)) {
+      previous = raced.price.seconds;
+      Plan plan = raced.plan;
+      plan.microbatches = llvm::divideCeil(plan.microbatches, 2);
+      if (auto schedule = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches); !schedule) {
+        llvm::consumeError(schedule.takeError());
+        break;
+      }
+      // What must be partitioned for it is so only near the best.
+      bool isKnown = pricer->isKnown(plan.tensor, llvm::divideCeil(request.batch, plan.data * plan.microbatches), plan.sequenceParallel);
+      if (!isKnown && (onlyKnown || previous > best * mostBehind))
+        break;
+      plan.recipe = nameAll(plan);
+      raced = estimate(plan);
+      if (raced.fault.empty())
+        best = std::min(best, raced.price.seconds);
+      added.push_back(raced);
+    }
+  }
+  llvm::append_range(plans, std::move(added));
+}
+
 std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
   std::vector<RacedPlan> plans;
-  for (Plan &plan : getPlans(onlyKnown)) {
-    RacedPlan raced{std::move(plan), {}, ""};
-    raced.price = pricer->estimate(raced.plan, false, raced.fault);
-    if (raced.fault.empty())
-      raced.fault = checkFit(raced.price, options);
-    plans.push_back(std::move(raced));
-  }
-  auto sort = [&] {
-    llvm::stable_sort(plans, [](const RacedPlan &a, const RacedPlan &b) {
-      return std::make_pair(!a.fault.empty(), a.price.seconds) < std::make_pair(!b.fault.empty(), b.price.seconds);
-    });
+  for (const Plan &plan : getPlans(onlyKnown))
+    plans.push_back(estimate(plan));
+  addLargerMicrobatches(plans, onlyKnown);
+  auto isBefore = [](const RacedPlan &a, const RacedPlan &b) { // without a price last
+    auto key = [](const RacedPlan &raced) { return std::make_tuple(!raced.fault.empty(), raced.price.memory.empty(), raced.price.seconds); };
+    return key(a) < key(b);
   };
+  auto sort = [&] { llvm::stable_sort(plans, isBefore); };
   sort();
   for (size_t i = 0; i < std::min(plans.size(), simulated) && plans[i].fault.empty(); ++i) {
     plans[i].price = pricer->estimate(plans[i].plan, true, plans[i].fault);
@@ -166,9 +241,7 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
       plans[i].fault = checkFit(plans[i].price, options);
   }
   if (plans.size() > simulated) { // estimates of the others do not race with simulations
-    std::stable_sort(plans.begin(), plans.begin() + simulated, [](const RacedPlan &a, const RacedPlan &b) {
-      return std::make_pair(!a.fault.empty(), a.price.seconds) < std::make_pair(!b.fault.empty(), b.price.seconds);
-    });
+    std::stable_sort(plans.begin(), plans.begin() + simulated, isBefore);
   } else {
     sort();
   }
@@ -210,7 +283,7 @@ std::string para::describe(const KernelWork &work) {
   case KernelWork::Attention:
     return llvm::formatv("attention of {0} heads, {1} queries, {2} keys", work.batch, work.m, work.n).str();
   case KernelWork::Convolution:
-    return llvm::formatv("convolutions {0} x {1} x {2}", work.m, work.n, work.k).str();
+    return "convolutions";
   case KernelWork::Stream:
     return "elementwise and reductions";
   }

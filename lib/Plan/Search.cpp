@@ -71,7 +71,7 @@ public:
     int64_t batch = options.request.batch;
     // Two ranks of `data` show what is cut over it; several microbatches, what is added up.
     plan.data = batch >= 2 * rows ? 2 : 1;
-    plan.microbatches = std::max<int64_t>(1, batch / (plan.data * rows));
+    plan.microbatches = llvm::divideCeil(batch, plan.data * rows);
     for (auto [index, segment] : llvm::enumerate(segments))
       for (const std::string &node : segment.nodes)
         if (present.count(node))

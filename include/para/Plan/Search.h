@@ -108,6 +108,9 @@ public:
 private:
   std::vector<Plan> getPlans(bool onlyKnown);
   bool canCutSequence(int64_t tensor);
+  RacedPlan estimate(const Plan &plan);
+  /// Adds plans of fewer microbatches than were tried, where the fewest of these were the fastest by far: of small models.
+  void addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKnown);
 
   SearchOptions options;
   std::unique_ptr<Pricer> pricer;
