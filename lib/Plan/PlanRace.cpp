@@ -13,9 +13,8 @@ namespace {
 constexpr int64_t mostRows = 4, mostPlainRows = 2;
 /// More of them are no more use and make schedules long.
 constexpr int64_t mostMicrobatches = 4096;
-/// Share of the time that ranks without a full part of the batch may lose; gain that makes still larger microbatches worth a try, of plans
-/// that are no more than so much behind the best.
-constexpr double mostUneven = 0.25, leastGain = 0.01, mostBehind = 1.25;
+/// Gain that makes still larger microbatches worth a try, of plans that are no more than so much behind the best.
+constexpr double leastGain = 0.01, mostBehind = 1.25;
 
 /// Numbers to divide `whole` by that keep meshes few: all divisors up to 16, powers of two and their triples beyond.
 std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
@@ -121,8 +120,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
     for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
       int64_t data = ranks / tensor / pipeline;
       int64_t share = llvm::divideCeil(request.batch, data);
-      bool isUneven = double(share * data) > double(request.batch) * (1 + mostUneven);
-      if (!isGiven("data", data) || data > request.batch || (isUneven && !request.mesh.count("data")))
+      if (!isGiven("data", data) || data > request.batch)
         continue;
       for (int64_t microbatches : getMicrobatches(request, share)) {
         int64_t rows = llvm::divideCeil(request.batch, data * microbatches);
@@ -153,7 +151,7 @@ bool PlanRace::canCutSequence(int64_t tensor) {
     Plan plan;
     plan.tensor = tensor;
     plan.sequenceParallel = true;
-    plan.microbatches = options.request.batch; // one row
+    plan.microbatches = std::min(options.request.batch, mostMicrobatches); // one row, of usual batches
     std::string fault;
     pricer->estimate(plan, false, fault);
     it->second = fault.empty();
