@@ -109,8 +109,11 @@ Status joinMpi(int64_t ranks, int64_t communicators, bool sharesMemory, std::uni
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size != ranks) {
     MPI_Finalize();
-    if (rank != 0)
+    if (rank != 0) {
+      // The launcher ends all ranks with the first that fails: rank 0 is to be heard before.
+      sleep(2);
       return Status::error("", 2);
+    }
     return Status::error(format("the MPI launcher started %d rank%s but this program is compiled for %lld: use -n %lld, "
                                 "or compile with --ranks %d",
                                 size, size == 1 ? "" : "s", (long long)ranks, (long long)ranks, size),
