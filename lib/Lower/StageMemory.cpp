@@ -299,7 +299,7 @@ void StageMemory::placeValues() {
 
 void StageMemory::placeBucket(rt::CallOp call) {
   // One range for all values, reduced in place. An input that something else wants, too, is copied there first.
-  int64_t bytes = 0, copied = 0, first = time[call], last = time[call];
+  int64_t bytes = 0, payload = 0, copied = 0, first = time[call], last = time[call];
   SmallVector<int64_t> offsets;
   SmallVector<Value> own;
   Place place = placeOf(call.getResult(0));
@@ -325,9 +325,12 @@ void StageMemory::placeBucket(rt::CallOp call) {
     }
     last = std::max(last, lastUse(out));
     offsets.push_back(bytes);
+    payload += bytesOf(in);
     bytes += alignBytes(bytesOf(in));
   }
-  if (own.empty() || copied > std::max(bytes / 8, mostCopied))
+  // Scalars are packed instead: what lies between them would be sent as well.
+  bool isMostlyFull = bytes - payload <= bytes / 64;
+  if (own.empty() || !isMostlyFull || copied > std::max(bytes / 8, mostCopied))
     return;
   if (place == Place::Step && microbatches > 1) {
     first = 0;
