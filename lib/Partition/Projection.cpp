@@ -111,3 +111,20 @@ Sharding Projection::getResult(const OpSplit &split, unsigned number) const {
       }
   return sharding;
 }
+
+OpSplit Projection::getSplit(const Lifted &lifted) const {
+  OpSplit split;
+  split.factors.resize(structure.factors.size());
+  split.factors[lifted.factor] = lifted.split;
+  return split;
+}
+
+llvm::SmallVector<Projection::Outcome> Projection::getOutcomes(const Lifted &lifted) const {
+  OpSplit split = getSplit(lifted);
+  llvm::SmallVector<Outcome> outcomes;
+  for (auto [result, dims] : llvm::enumerate(structure.results))
+    for (auto [dim, factors] : llvm::enumerate(dims))
+      if (llvm::is_contained(factors, lifted.factor))
+        outcomes.push_back({unsigned(result), unsigned(dim), project(factors, split)});
+  return outcomes;
+}

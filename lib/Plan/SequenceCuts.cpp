@@ -63,13 +63,8 @@ void SequenceCuts::follow(Value value, int64_t dim, const DimSharding &cut, Walk
       walk.reduced = true;
       return;
     }
-    OpSplit split;
-    split.factors.resize(structure.factors.size());
-    split.factors[lifted->factor] = lifted->split;
-    for (auto [number, result] : llvm::enumerate(user->getResults()))
-      for (auto [place, resultFactors] : llvm::enumerate(structure.results[number]))
-        if (llvm::is_contained(resultFactors, lifted->factor))
-          follow(result, place, projection.project(resultFactors, split), walk);
+    for (const Projection::Outcome &outcome : projection.getOutcomes(*lifted))
+      follow(user->getResult(outcome.result), outcome.dim, outcome.sharding, walk);
     if (walk.reduced)
       return;
   }

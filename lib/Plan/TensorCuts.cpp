@@ -44,9 +44,7 @@ private:
       auto lifted = projection.lift(structure.results[0][dim], cut);
       if (!lifted)
         return std::nullopt;
-      OpSplit split;
-      split.factors.resize(structure.factors.size());
-      split.factors[lifted->factor] = lifted->split;
+      OpSplit split = projection.getSplit(*lifted);
       auto found = llvm::find_if(structure.operands[0], [&](const DimFactors &factors) { return llvm::is_contained(factors, lifted->factor); });
       if (found == structure.operands[0].end())
         return std::nullopt;
@@ -202,13 +200,8 @@ private:
         walk.ends = true;
         continue;
       }
-      OpSplit split;
-      split.factors.resize(structure.factors.size());
-      split.factors[lifted->factor] = lifted->split;
-      for (auto [number, result] : llvm::enumerate(user->getResults()))
-        for (auto [place, resultFactors] : llvm::enumerate(structure.results[number]))
-          if (llvm::is_contained(resultFactors, lifted->factor))
-            follow(result, place, projection.project(resultFactors, split), walk, depth + 1);
+      for (const Projection::Outcome &outcome : projection.getOutcomes(*lifted))
+        follow(user->getResult(outcome.result), outcome.dim, outcome.sharding, walk, depth + 1);
       if (!walk.good || walk.unit != 1 || walk.blocks != 1)
         return;
     }

@@ -51,6 +51,16 @@ public:
   };
   std::optional<Lifted> lift(const DimFactors &factors, const DimSharding &sharding) const;
 
+  /// The op cut along that factor only.
+  OpSplit getSplit(const Lifted &lifted) const;
+
+  /// Where such a cut comes out: the dimensions of results that have the factor, and how they are cut.
+  struct Outcome {
+    unsigned result, dim;
+    DimSharding sharding;
+  };
+  llvm::SmallVector<Outcome> getOutcomes(const Lifted &lifted) const;
+
   /// The dimension's sharding when factors are cut as in `split`.
   DimSharding project(const DimFactors &factors, const OpSplit &split) const;
 
