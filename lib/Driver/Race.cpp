@@ -209,8 +209,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
       plan.shards[name] = text;
     if (llvm::Error error = checkAgainstFlags(plan, options))
       return std::move(error);
-    if (plan.microbatches > request.batch || plan.data > request.batch)
-      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.data) + " ranks; a larger batch (--dim batch=N) can be cut so");
+    if (plan.microbatches > request.batch || plan.getBatchRanks() > request.batch)
+      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.getBatchRanks()) + " ranks; a larger batch (--dim batch=N) can be cut so");
   }
   if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->has_value() ? (*fixed)->shards : request.shards))
     return std::move(error);

@@ -174,7 +174,7 @@ int64_t para::getPeakStage(const PlanPrice &price) {
 }
 
 std::string para::describeMesh(const Plan &plan) {
-  return llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
+  return plan.getMeshText();
 }
 
 std::string para::inSignedBytes(double bytes) { return (bytes < 0 ? "-" : "+") + inBytes(std::abs(bytes)); }

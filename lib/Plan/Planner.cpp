@@ -31,7 +31,7 @@ void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Mac
   os << llvm::formatv("    {0,-28} {1,-26} {2,4} {3,12} {4,12} {5,12}\n", "plan", "mesh", "M", "step", "memory/rank", "sent/rank");
   for (const Candidate &candidate : candidates) {
     const Plan &plan = candidate.plan;
-    std::string mesh = llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
+    std::string mesh = plan.getMeshText();
     os << (&candidate == best ? "  * " : "    ") << llvm::formatv("{0,-28} {1,-26} {2,4}", plan.recipe, mesh, plan.microbatches);
     if (candidate.price)
       os << llvm::formatv(" {0,12} {1,12} {2,12}", inSeconds(candidate.price->secondsPerStep),

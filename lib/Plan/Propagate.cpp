@@ -20,6 +20,8 @@ public:
   Propagator(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) : main(main), mesh(mesh), views(views), reshards(mesh) {}
 
   llvm::DenseMap<Value, Sharding> run() {
+    if (mesh.getSize("context") > 1)
+      context.emplace(main, mesh);
     if (views.sequenceParallel && mesh.getSize("tensor") > 1) {
       rows.emplace(main, mesh);
       pass(); // finds the dimensions; what comes before the first product is cut in the second round
@@ -81,6 +83,9 @@ private:
         op->setAttr("para.target", target->getAttr(op->getContext()));
         targeted.push_back(op);
       }
+    if (context && op->getNumResults() == 1 && !op->hasAttr("para.target"))
+      if (auto target = context->getTarget(op, structure, shardings[op->getResult(0)]))
+        op->setAttr("para.target", target->getAttr(op->getContext()));
     if (auto it = views.constraints.find(op); it != views.constraints.end()) {
       Sharding wanted = it->second.apply(shardings[op->getResult(0)], op->getContext()).getCanonical(typeOf(op->getResult(0)), mesh);
       wanted.removePartial(kMicrobatch);
@@ -94,6 +99,9 @@ private:
     }
     if (rows && op->getNumResults() == 1)
       rows->note(op, structure, shardings[op->getResult(0)]);
+    if (context)
+      for (Value result : op->getResults())
+        context->note(result, shardings[result]);
   }
 
   static void dropTensor(SmallVector<Proposal> &proposals) {
@@ -112,14 +120,15 @@ private:
     return result;
   }
 
-  /// Adds what fits: a factor is cut once, an axis cuts one factor, and a dimension is cut in one factor only.
+  /// Adds what fits: a factor is cut once, an axis cuts one factor, and a dimension is cut in one factor only. Of the axes of a proposal
+  /// those before the first that is taken are a coarser cut, which may fit.
   static void merge(const Structure &structure, OpSplit &split, ArrayRef<Proposal> proposals) {
-    for (const Proposal &proposal : proposals) {
+    for (Proposal proposal : proposals) {
       if (!split.factors[proposal.factor].axes.empty())
         continue;
-      bool taken = llvm::any_of(split.factors, [&](const FactorSplit &other) {
-        return llvm::any_of(other.axes, [&](Axis axis) { return llvm::is_contained(proposal.split.axes, axis); });
-      });
+      Axes &axes = proposal.split.axes;
+      axes.erase(llvm::find_if(axes, [&](Axis axis) { return isUsed(split, axis); }), axes.end());
+      bool taken = axes.empty();
       auto clashes = [&](const DimFactors &factors) {
         return llvm::is_contained(factors, proposal.factor) &&
                llvm::any_of(factors, [&](int other) { return !split.factors[other].axes.empty(); });
@@ -253,6 +262,7 @@ private:
   ReshardFinder reshards;
   llvm::DenseMap<Value, Sharding> shardings;
   std::optional<SequenceCuts> rows; ///< under sequence parallelism
+  std::optional<ContextRows> context;
   SmallVector<Operation *> targeted;
 };
 } // namespace

@@ -20,6 +20,7 @@ const Recipe kRecipes[] = {
     {"data-parallel", &Plan::data, 0, false, false}, {"ddp", &Plan::data, 0, true, false},    {"zero1", &Plan::data, 1, true, false},
     {"zero2", &Plan::data, 2, true, false},          {"zero3", &Plan::data, 3, true, false},  {"tensor", &Plan::tensor, 0, true, false},
     {"pipeline", &Plan::pipeline, 0, true, true},    {"model-parallel", &Plan::pipeline, 0, true, false},
+    {"expert", &Plan::expert, 0, true, false},
 };
 
 /// Enough microbatches to fill the pipeline twice over, of equal size where the batch allows it.
@@ -56,8 +57,12 @@ void finish(Plan &plan, const PlanRequest &request) {
 
 std::string para::nameOf(const Plan &plan) {
   llvm::SmallVector<std::string> parts;
-  if (plan.data > 1)
+  if (plan.getReplicas() > 1 && (plan.data > 1 || plan.zero))
     parts.push_back(plan.zero ? "zero" + std::to_string(plan.zero) : "ddp");
+  if (plan.expert > 1)
+    parts.push_back("expert");
+  if (plan.context > 1)
+    parts.push_back("context");
   if (plan.tensor > 1)
     parts.push_back("tensor");
   if (plan.pipeline > 1)
@@ -82,7 +87,7 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
     plan.zero = request.zero >= 0 ? request.zero : recipe.zero;
     plan.bucketBytes = recipe.buckets ? request.bucketBytes : 0;
     plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
-    plan.microbatches = recipe.fillsPipeline ? chooseMicrobatches(request, plan.pipeline, plan.data) : std::max<int64_t>(1, request.microbatches);
+    plan.microbatches = recipe.fillsPipeline ? chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) : std::max<int64_t>(1, request.microbatches);
     finish(plan, request);
     return plan;
   }
@@ -92,23 +97,23 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
 llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
   Plan plan;
   for (const auto &[axis, size] : request.mesh) {
-    if (axis == "data")
-      plan.data = size;
-    else if (axis == "tensor")
-      plan.tensor = size;
-    else if (axis == "pipeline")
-      plan.pipeline = size;
-    else if (size != 1)
-      return fail("the mesh axis '" + axis + "' is not known; there are data, tensor, pipeline");
+    const PlanAxis *known = findPlanAxis(axis);
+    if (!known)
+      return fail("the mesh axis '" + axis + "' is not known; there are " + listPlanAxes());
+    plan.*known->size = size;
   }
-  if (plan.data > kMostRanks || plan.tensor > kMostRanks / plan.data || plan.pipeline > kMostRanks / plan.data / plan.tensor)
-    return fail("the mesh has more than " + llvm::Twine(kMostRanks) + " ranks");
+  int64_t room = kMostRanks;
+  for (const PlanAxis &axis : getPlanAxes()) {
+    room /= plan.*axis.size;
+    if (room == 0)
+      return fail("the mesh has more than " + llvm::Twine(kMostRanks) + " ranks");
+  }
   if (request.ranks > 1 && plan.getNumRanks() != request.ranks)
     return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks));
   plan.zero = std::max(0, request.zero);
   plan.bucketBytes = request.bucketBytes;
   plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
-  plan.microbatches = chooseMicrobatches(request, plan.pipeline, plan.data);
+  plan.microbatches = chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks());
   plan.recipe = nameOf(plan);
   finish(plan, request);
   return plan;

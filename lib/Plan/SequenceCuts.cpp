@@ -18,8 +18,7 @@ static bool isSum(const Structure &structure) {
   return structure.operands.size() > 1 && llvm::all_of(structure.linearity, [](Linearity linearity) { return linearity == Linearity::Joint; });
 }
 
-/// Whether one sum of the backward pass takes all of it: the cotangents that meet there are finished together.
-static bool feedsSum(Operation *op) {
+bool SequenceCuts::feedsSum(Operation *op) {
   if (getPhase(op) != Phase::Backward || !op->hasOneUse())
     return false;
   auto user = dyn_cast<StructureOpInterface>(*op->user_begin());
@@ -32,6 +31,30 @@ bool SequenceCuts::isLookup(Operation *op, const Structure &structure) {
     return false;
   auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
   return argument && getArgKind(main, argument.getArgNumber()) == "parameter";
+}
+
+void ContextRows::note(Value value, const Sharding &sharding) {
+  if (getPhase(value.getDefiningOp()) == Phase::Forward && sharding.isCut(axis))
+    places[typeOf(value).getShape().vec()] = llvm::find_if(sharding.dims, [&](const DimSharding &dim) { return llvm::is_contained(dim.axes, axis); }) - sharding.dims.begin();
+}
+
+std::optional<Sharding> ContextRows::getTarget(Operation *op, const Structure &structure, const Sharding &sharding) const {
+  if (getPhase(op) != Phase::Backward || op->getNumResults() != 1 || !sharding.isPartial(axis) || sharding.reduction != ReductionKind::Sum || !SequenceCuts::isProduct(structure) || SequenceCuts::feedsSum(op))
+    return std::nullopt;
+  RankedTensorType type = typeOf(op->getResult(0));
+  auto it = places.find(type.getShape().vec());
+  if (it == places.end() || isOfParameter.count(it->first))
+    return std::nullopt;
+  Sharding target = sharding;
+  target.removePartial(axis);
+  target.dims[it->second].axes.push_back(axis);
+  return target.getCanonical(type, mesh);
+}
+
+ContextRows::ContextRows(func::FuncOp main, MeshAttr mesh) : mesh(mesh), axis(StringAttr::get(main.getContext(), "context")) {
+  for (BlockArgument argument : main.getArguments())
+    if (getArgKind(main, argument.getArgNumber()) == "parameter")
+      isOfParameter.insert(typeOf(argument).getShape().vec());
 }
 
 void SequenceCuts::follow(Value value, int64_t dim, const DimSharding &cut, Walk &walk) {

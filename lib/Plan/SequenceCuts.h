@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
+#include <set>
 
 namespace para {
 
@@ -27,6 +28,8 @@ public:
   bool isCut(mlir::Value value) const { return cut.contains(value); }
   /// An op that takes rows whole: a sum of products of two values.
   static bool isProduct(const Structure &structure);
+  /// Whether one sum of the backward pass takes all of what `op` makes: the cotangents that meet there are finished together.
+  static bool feedsSum(mlir::Operation *op);
 
   /// The sharding into which the result of `op`, which comes out as `sharding`, is to be brought at once; none: it stays.
   std::optional<Sharding> getTarget(mlir::Operation *op, const Structure &structure, const Sharding &sharding);
@@ -59,6 +62,23 @@ private:
   Axis tensor;
   llvm::DenseSet<mlir::Value> cut;
   std::map<std::vector<int64_t>, Place> places; ///< by shape: values of one shape are cut alike, those of the backward pass as those of the forward pass
+};
+
+/// Sums of the backward pass over `context`, of keys and values that were gathered: they end cut as what they are gradients of.
+class ContextRows {
+public:
+  ContextRows(mlir::func::FuncOp main, MeshAttr mesh);
+
+  /// Remembers which dimension of a value of the forward pass is cut.
+  void note(mlir::Value value, const Sharding &sharding);
+  /// In what sharding the op's result, a sum that is not finished, is to end.
+  std::optional<Sharding> getTarget(mlir::Operation *op, const Structure &structure, const Sharding &sharding) const;
+
+private:
+  MeshAttr mesh;
+  Axis axis;
+  std::map<std::vector<int64_t>, int64_t> places; ///< by shape: the dimension
+  std::set<std::vector<int64_t>> isOfParameter;   ///< shapes whose sums are gradients of weights
 };
 
 } // namespace para
