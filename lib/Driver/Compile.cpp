@@ -246,6 +246,7 @@ private:
     request.batch = getBatch();
     request.train = options.train;
     request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(module);
+    request.experts = countExperts(module.lookupSymbol<func::FuncOp>("main"));
     request.microbatches = options.microbatches;
     request.bucketBytes = getMachine(std::max<int64_t>(1, request.ranks)).getBucketBytes();
     request.zero = options.zero;

@@ -199,6 +199,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   buildAutodiffPipeline(pm, autodiff);
   if (failed(pm.run(*folded)))
     return fail("the training step cannot be derived");
+  request.experts = countExperts(folded->lookupSymbol<func::FuncOp>("main"));
   request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(*folded);
   auto fixed = getFixedPlan(options, request);
   if (!fixed)

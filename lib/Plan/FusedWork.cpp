@@ -55,6 +55,12 @@ void WorkCollector::findAttention() {
   for (auto &[op, node] : nodes) {
     if (!isProduct(node) || node.call->lhsBatch.empty())
       continue;
+    auto isWeight = [&](Value operand) {
+      auto argument = dyn_cast<BlockArgument>(rootOf(operand));
+      return routes.contains(operand) || (argument && getArgKind(spmd, argument.getArgNumber()) == "parameter");
+    };
+    if (llvm::any_of(op->getOperands(), isWeight)) // of experts
+      continue;
     int64_t made = typeOf(op->getResult(0)).getNumElements();
     if (made > std::max(typeOf(op->getOperand(0)).getNumElements(), typeOf(op->getOperand(1)).getNumElements()) && getPhase(op) == Phase::Forward)
       scores.insert(scoreKey(stageOf(op), op->getResult(0)));
@@ -66,6 +72,11 @@ void WorkCollector::findAttention() {
     bool touches = llvm::any_of(op->getResults(), has) || llvm::any_of(op->getOperands(), has);
     nodes[op].isInAttention = touches && !(node.call && !isProduct(node)) && getPhase(op) != Phase::Update;
   }
+}
+
+bool WorkCollector::isOfScores(Operation *op) const {
+  auto has = [&](Value value) { return scores.count(scoreKey(stageOf(op), value)) != 0; };
+  return llvm::any_of(op->getOperands(), has) || has(op->getResult(0));
 }
 
 void WorkCollector::addAttention() {

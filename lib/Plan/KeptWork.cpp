@@ -39,7 +39,10 @@ void WorkCollector::addArguments() {
     StringRef kind = getArgKind(spmd, index);
     bool isFloat = isa<FloatType>(typeOf(argument).getElementType());
     if (kind == "parameter") {
-      work.parameterElements += addTo(work.parameters, argument, isFloat ? policy.parameter : 8);
+      double elements = addTo(work.parameters, argument, isFloat ? policy.parameter : 8);
+      auto attr = spmd.getArgAttrOfType<ShardingAttr>(index, "para.sharding");
+      work.parameterElements += elements;
+      work.expertElements += attr && Sharding::get(attr).isCut("expert") ? elements : 0;
       ++work.parameterTensors;
     } else if (kind == "state") {
       addTo(work.states, argument, policy.state);

@@ -19,8 +19,8 @@ public:
   virtual PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts = nullptr) = 0;
   virtual size_t getNumLayers() const = 0;
   virtual void takeMachine() = 0;
-  /// Whether a plan with these can be priced without partitioning; with rows 0: with any.
-  virtual bool isKnown(int64_t tensor, int64_t rows, bool sequence) const = 0;
+  /// Whether the plan, or `anyRows` one like it with other rows, can be priced without partitioning.
+  virtual bool isKnown(const Plan &plan, bool anyRows) const = 0;
 };
 
 /// Part of each layer such that the costliest of `parts` runs is cheapest: the least bound under which a greedy walk needs no more of them.

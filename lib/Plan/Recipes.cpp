@@ -130,45 +130,66 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
+/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for.
+static std::vector<Plan> getMeshes(const PlanRequest &request) {
+  std::vector<Plan> meshes;
+  auto isOpen = [&](llvm::StringRef axis, int64_t size) {
+    auto it = request.mesh.find(axis.str());
+    return it == request.mesh.end() || it->second == size;
+  };
+  auto forEachDivisor = [&](llvm::StringRef axis, int64_t whole, llvm::function_ref<void(int64_t)> visit) {
+    for (int64_t size = 1; size <= whole; ++size)
+      if (whole % size == 0 && isOpen(axis, size))
+        visit(size);
+  };
+  Plan plan;
+  forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
+    forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
+      int64_t replicas = request.ranks / pipeline / tensor;
+      forEachDivisor("expert", replicas, [&](int64_t expert) {
+        if (expert > 1 && !request.mesh.count("expert") && (request.experts == 0 || request.experts % expert))
+          return;
+        forEachDivisor("context", replicas / expert, [&](int64_t context) {
+          if (context > 1 && !request.mesh.count("context") && replicas <= request.batch)
+            return;
+          plan.pipeline = pipeline;
+          plan.tensor = tensor;
+          plan.expert = expert;
+          plan.context = context;
+          plan.data = replicas / expert / context;
+          if (isOpen("data", plan.data) && plan.getBatchRanks() <= request.batch)
+            meshes.push_back(plan);
+        });
+      });
+    });
+  });
+  return meshes;
+}
+
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  for (int64_t pipeline = 1; pipeline <= request.ranks; ++pipeline)
-    for (int64_t tensor = 1; pipeline * tensor <= request.ranks; ++tensor) {
-      if (request.ranks % (pipeline * tensor))
+  for (Plan plan : getMeshes(request)) {
+    bool hasReplicas = plan.getReplicas() > 1;
+    plan.bucketBytes = request.bucketBytes;
+    for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {
+      if (request.zero >= 0 && hasReplicas && request.train && plan.zero != std::min(request.zero, 3))
         continue;
-      int64_t data = request.ranks / pipeline / tensor;
-      auto fixed = [&](llvm::StringRef axis, int64_t size) {
-        auto it = request.mesh.find(axis.str());
-        return it != request.mesh.end() && it->second != size;
-      };
-      if (fixed("data", data) || fixed("tensor", tensor) || fixed("pipeline", pipeline) || data > request.batch)
-        continue;
-      int levels = request.train && data > 1 ? 4 : 1;
-      for (int zero = 0; zero < levels; ++zero) {
-        if (request.zero >= 0 && zero != std::min(request.zero, levels - 1))
+      for (llvm::StringRef schedule : {"1f1b", "gpipe", "model-parallel"}) {
+        bool first = schedule == "1f1b", fills = schedule != "model-parallel";
+        if (plan.pipeline == 1 && !first)
           continue;
-        for (llvm::StringRef schedule : {"1f1b", "gpipe", "model-parallel"}) {
-          bool first = schedule == "1f1b";
-          if (pipeline == 1 && !first)
-            continue;
-          Plan plan;
-          plan.bucketBytes = request.bucketBytes;
-          plan.data = data;
-          plan.tensor = tensor;
-          plan.pipeline = pipeline;
-          plan.zero = zero;
-          bool fills = schedule != "model-parallel";
-          if (fills && !request.schedule.empty() && pipeline > 1 && schedule != request.schedule)
-            continue;
-          plan.schedule = fills ? schedule.str() : "1f1b";
-          plan.microbatches = fills ? chooseMicrobatches(request, pipeline, data) : std::max<int64_t>(1, request.microbatches);
-          if (pipeline > 1 && plan.microbatches == 1 && fills)
-            continue; // is the naive model parallelism below
-          plan.recipe = nameOf(plan);
-          finish(plan, request);
-          llvm::append_range(plans, getRecomputations(plan, request));
-        }
+        if (fills && !request.schedule.empty() && plan.pipeline > 1 && schedule != request.schedule)
+          continue;
+        Plan candidate = plan;
+        candidate.schedule = fills ? schedule.str() : "1f1b";
+        candidate.microbatches = fills ? chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) : std::max<int64_t>(1, request.microbatches);
+        if (plan.pipeline > 1 && candidate.microbatches == 1 && fills)
+          continue; // is the naive model parallelism below
+        candidate.recipe = nameOf(candidate);
+        finish(candidate, request);
+        llvm::append_range(plans, getRecomputations(candidate, request));
       }
     }
+  }
   return plans;
 }

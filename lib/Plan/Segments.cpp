@@ -12,6 +12,7 @@ std::vector<SegmentWork> WorkCollector::run() {
     describe(&op);
   findLoss();
   findWeightGradients();
+  findRoutes();
   findAttention();
   addArguments();
   for (Operation &op : spmd.getBody().front().without_terminator())
@@ -31,6 +32,8 @@ std::vector<SegmentWork> WorkCollector::run() {
 }
 
 double WorkCollector::bytesOf(Value value) const {
+  if (routes.contains(value))
+    return 0;
   RankedTensorType type = typeOf(value);
   bool isFloat = isa<FloatType>(type.getElementType());
   return double(type.getNumElements()) * double(isFloat ? policy.compute : int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8u)));
@@ -123,10 +126,11 @@ void WorkCollector::addCall(const WorkNode &node) {
   };
   switch (node.call->kind) {
   case LibraryCall::Matmul: {
-    if (node.isInAttention)
+    if (node.isInAttention || addRoute(op, phase))
       return;
     KernelWork kernel;
     kernel.kind = KernelWork::Product;
+    kernel.isOfScores = isOfScores(op);
     RankedTensorType lhs = typeOf(op->getOperand(0)), rhs = typeOf(op->getOperand(1));
     int64_t k = 1, batch = 1;
     for (int64_t d : node.call->lhsContract)

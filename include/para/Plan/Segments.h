@@ -34,6 +34,7 @@ struct StoragePolicy {
 struct KernelWork {
   enum Kind { Product, Convolution, Attention, Stream } kind = Stream;
   double flops = 0, bytes = 0;          ///< bytes read and written
+  bool isOfScores = false;              ///< a product of attention
   int64_t batch = 1, m = 0, n = 0, k = 0; ///< of a product; of attention: batch and heads, queries, keys, head size
 };
 
@@ -66,6 +67,7 @@ struct SegmentWork {
   PhaseWork update; ///< once a step
   Footprint parameters, gradients, states, buffers; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
+  double expertElements = 0;               ///< of these, of what is cut over `expert`
   int64_t parameterTensors = 0;
   double sharedElements = 0;               ///< of parameters whose home is an earlier segment
   double keptBytes = 0;                    ///< from forward to backward, a microbatch
