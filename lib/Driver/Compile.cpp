@@ -271,7 +271,10 @@ private:
       request.zero = -1; // the recipe's own; another is refused
       return finish(makeRecipe(options.plan, request), module, request);
     }
-    if (!options.mesh.empty() || request.ranks == 1)
+    int64_t left = request.ranks; // for axes that --mesh does not name
+    for (auto &[axis, size] : options.mesh)
+      left = left % size ? 0 : left / size;
+    if (request.ranks == 1 || (!options.mesh.empty() && left <= 1))
       return finish(makeMeshPlan(request), module, request);
     std::vector<Plan> candidates = getCandidates(request);
     addSearched(module, request, candidates);

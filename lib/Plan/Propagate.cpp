@@ -105,7 +105,9 @@ private:
   }
 
   static void dropTensor(SmallVector<Proposal> &proposals) {
-    llvm::erase_if(proposals, [](const Proposal &proposal) { return llvm::any_of(proposal.split.axes, [](Axis axis) { return axis.getValue() == "tensor"; }); });
+    for (Proposal &proposal : proposals) // what is cut over other axes, too, stays cut over those before
+      proposal.split.axes.erase(llvm::find_if(proposal.split.axes, [](Axis axis) { return axis.getValue() == "tensor"; }), proposal.split.axes.end());
+    llvm::erase_if(proposals, [](const Proposal &proposal) { return proposal.split.axes.empty(); });
   }
 
   SmallVector<Proposal> propose(const Structure &structure, const Projection &projection, unsigned index, const Sharding &sharding, Value operand) {
