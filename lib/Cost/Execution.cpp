@@ -34,6 +34,7 @@ static const Field<E> kFields[] = {
     {"attention_again", &E::attentionAgain, 0, 1, "share", "then, of attention that it computes again"},
     {"dropout", &E::dropout, 0, 1, "0 or 1", "of attention scores and before residual sums"},
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
+    {"allocates", &E::allocates, 0, 1, "0 or 1", "memory is taken and given back as passes run: chunks of a stage share it"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
     {"fragmentation", &E::fragmentation, 0, 1, "share", "of what is allocated that the allocator loses"},
 };
@@ -50,6 +51,7 @@ static E makeEager() {
   e.messageSeconds = 8e-6;
   e.contention = 0.74;
   e.accumulates = 1;
+  e.allocates = 1;
   e.regathers = 1;
   // A cross-entropy of halves: cast (6), log-softmax (8); backward of it and of the choice (16 and more), cast (6).
   e.lossBytes = 36, e.lossKept = 4, e.lossTemporary = 10;

@@ -174,7 +174,7 @@ public:
       for (auto [work, ofLayer] : llvm::zip_equal(works, seconds))
         parts->segments.push_back(dissect(work, ofLayer, plan));
     }
-    finish(price, plan, *schedule, inFlight, costs, memory, kept, simulates, fault);
+    finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
     price.flops = getModelFlops(variant, plan);
     price.peakFlops = 0;
     for (const DeviceClass &c : options.machine.classes)
@@ -409,7 +409,7 @@ private:
     return cost.forwardTraffic - forward + cost.backwardTraffic - backward;
   }
 
-  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, ArrayRef<int64_t> inFlight, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
+  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
     std::vector<double> busy(plan.pipeline, 0), once(plan.pipeline, 0);
     double way = 0;
     for (size_t v = 0; v < costs.costs.size(); ++v) {
@@ -452,10 +452,8 @@ private:
       price.exposed["gradients"] = std::max(0.0, exposedOfWorst - traffic - price.exposed["parameters"]);
       price.bubble = std::max(0.0, price.bubble - price.exposed["gradients"]);
     }
-    for (int64_t v = 0; v < schedule.getNumVirtualStages(); ++v) {
-      auto [stage, chunk] = schedule.getPlace(v);
-      memory[stage].activations += kept[chunk * plan.pipeline + stage] * double(inFlight[v]);
-    }
+    for (auto [stage, held] : llvm::zip_equal(memory, getMostHeld(schedule, kept, options.execution.allocates > 0)))
+      stage.activations += held;
     price.memory = std::move(memory);
   }
 

@@ -49,6 +49,7 @@ struct Execution {
   double productsAgain = 0; ///< then, of a layer's products, those which are computed again, too
   double attentionAgain = 0; ///< then, whether attention is
   // Memory.
+  double allocates = 0;    ///< 1: memory is taken and given back as passes run, so that chunks of a stage share it; 0: each chunk has its own
   double contextBytes = 0; ///< of the vendor's libraries on each device, outside the allocator
   double fragmentation = 0; ///< of what is allocated, what the allocator loses
 
