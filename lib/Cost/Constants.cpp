@@ -12,6 +12,7 @@ using N = NetworkConstants;
 static const Field<K> kKernelFields[] = {
     {"product_fraction", &K::productFraction, 0.01, 1, "of peak flops", "products of many full waves"},
     {"f8_fraction", &K::f8Fraction, 0.01, 1, "of product_fraction", "products of 8-bit elements"},
+    {"unaligned_fraction", &K::unalignedFraction, 0.01, 1, "of a product's rate", "where rows of a matrix are no multiple of 128 bytes"},
     {"product_start", &K::productStart, 0, 1e4, "steps of the reduction", "filling and draining of a tile's pipeline"},
     {"wave_tail", &K::waveTail, 0, 1, "of a wave", "what is lost of idle multiprocessors in the last wave"},
     {"cache_bytes_per_second", &K::cacheBytesPerSecond, 0, 1e13, "bytes/second",
@@ -112,13 +113,13 @@ static constexpr KernelConstants kAda = [] {
 
 static constexpr KernelConstants kHopper = [] {
   KernelConstants c = kAmpere;
-  c.productFraction = 794.5 / 989;              // MAMF of H100; fit-runs would have more
-  c.streamFraction = 0.66;                      // fit-runs
+  c.productFraction = kOfMost * 794.5 / 989;    // MAMF of H100
+  c.streamFraction = 0.82;                      // fit-runs, with that
   c.reservedBytes = 96 << 20;
   c.f8Fraction = 1428 / 1979.0 / (794.5 / 989); // MAMF of H100 (1402.6) and H200 (1453.4)
   c.cacheBytesPerSecond = 110e9;                // not measured: clusters share what they read
-  c.attentionFraction = 0.66, c.attentionStart = 512,
-  c.attentionHead = 32; // FlashAttention-3 (arXiv:2407.08608): up to 75 % forward, less backward
+  c.attentionFraction = 0.6, c.attentionStart = 512,
+  c.attentionHead = 32; // FlashAttention-3 and cuDNN (arXiv:2407.08608): up to 75 % forward and 57 % backward
   return c;
 }();
 
@@ -127,6 +128,15 @@ static constexpr KernelConstants kBlackwell = [] {
   c.productFraction = kOfMost * 1745 / 2250;      // MAMF of B200
   c.f8Fraction = 3432.5 / 4500 / (1745 / 2250.0); // likewise
   c.cacheBytesPerSecond = 200e9;                  // not measured: pairs of multiprocessors share a tile
+  // Exponentials are as fast as hopper's, products twice (FlashAttention-4, arXiv:2603.05451): cuDNN has about 60 % forward and 40 % backward.
+  c.attentionFraction = 0.45;
+  return c;
+}();
+
+/// Exponentials twice as fast ("Inside NVIDIA Blackwell Ultra", NVIDIA blog 2025).
+static constexpr KernelConstants kBlackwellUltra = [] {
+  KernelConstants c = kBlackwell;
+  c.attentionFraction = kHopper.attentionFraction;
   return c;
 }();
 
@@ -151,6 +161,7 @@ static const DeviceKind kDeviceKinds[] = {
     {"ada", kTensorTiles, kAda, "as ampere; no measurement of its own"},
     {"hopper", kTensorTiles, kHopper, "ml-engineering MAMF"},
     {"blackwell", kBlackwellTiles, kBlackwell, "ml-engineering MAMF"},
+    {"blackwellultra", kBlackwellTiles, kBlackwellUltra, "as blackwell; no measurement of its own"},
 };
 
 //===----------------------------------------------------------------------===//

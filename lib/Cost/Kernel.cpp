@@ -51,6 +51,8 @@ double getProductSeconds(const Device &device, const Kernel &kernel) {
     return std::max(kernel.flops / rate, memory);
   if (device.kind == "processor") // tiles are as small as registers
     return std::max(kernel.flops * (1 + c.productStart / double(kernel.k)) / rate, memory);
+  if (int64_t line = 128 / getBytes(kernel.type); kernel.m % line || kernel.n % line || kernel.k % line)
+    rate *= c.unalignedFraction;
   double batch = double(std::max<int64_t>(1, kernel.batch)), m = double(kernel.m), n = double(kernel.n), k = double(kernel.k);
   double width = double(getBytes(kernel.type)), perUnit = rate / device.multiprocessors;
   double perStep = kernel.flops / (batch * m * n * k); // 2, for what is dense

@@ -37,6 +37,7 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
     search.type = isF8 ? CostType::F8 : isBf16 ? CostType::BF16 : CostType::F16;
     search.storage.compute = search.storage.parameter = search.storage.gathered = 2;
     search.storage.master = 4;
+    search.storage.operand = isF8 ? 1 : 0;
   } else if (options.precision == "f64" || (options.precision.empty() && type.isF64())) {
     search.type = CostType::F64;
     search.storage.compute = search.storage.parameter = search.storage.gathered = search.storage.gradient = search.storage.reduced = search.storage.state = 8;
@@ -51,6 +52,7 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
   search.storage.lossKept = execution.lossKept;
   search.storage.lossTemporary = execution.lossTemporary;
   search.storage.regathers = execution.regathers != 0;
+  search.storage.rescales = execution.rescales != 0;
   search.storage.dropout = execution.dropout != 0;
 }
 

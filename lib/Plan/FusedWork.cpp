@@ -86,6 +86,12 @@ void WorkCollector::addAttention() {
     llvm::SmallPtrSet<void *, 16> seen;
   };
   std::map<std::pair<PhaseWork *, int64_t>, Group> groups;
+  std::set<SegmentWork *> masked; // by constants, as what comes later is
+  for (auto &[op, node] : nodes)
+    if (node.isInAttention && !node.call)
+      for (Value operand : op->getOperands())
+        if (Operation *made = operand.getDefiningOp(); made && nodes.lookup(made).isConstant && typeOf(operand).getRank() > 1 && typeOf(operand).getShape().take_back(2).front() > 1)
+          masked.insert(&workOf(op));
   for (auto &[op, node] : nodes) {
     if (!node.isInAttention || !isProduct(node))
       continue;
@@ -116,6 +122,8 @@ void WorkCollector::addAttention() {
   for (auto &[key, group] : groups) {
     KernelWork kernel;
     kernel.kind = KernelWork::Attention;
+    bool isMasked = llvm::any_of(masked, [phase = key.first](SegmentWork *work) { return phase == &work->forward || phase == &work->backwardInput; });
+    kernel.skipped = isMasked && group.m == group.n ? 0.5 : 0;
     kernel.flops = group.flops;
     kernel.bytes = group.bytes;
     kernel.batch = group.batch;

@@ -132,12 +132,21 @@ void WorkCollector::findKept() {
 }
 
 void WorkCollector::addKept() {
+  auto isOperand = [&](Value value) { // of products alone, which keep it as they take it
+    return policy.operand && !isInLoss(value) && llvm::all_of(value.getUsers(), [&](Operation *user) {
+      auto it = nodes.find(user);
+      return it != nodes.end() && isProduct(it->second) && !it->second.isInAttention && stageOf(user) + 1 < int64_t(works.size());
+    });
+  };
   for (Value value : kept) {
     Operation *op = value.getDefiningOp();
-    workOf(op).keptBytes += bytesOf(value);
+    workOf(op).keptBytes += bytesOf(value) * (isOperand(value) ? double(policy.operand) / double(policy.compute) : 1);
     if (scores.count(scoreKey(stageOf(op), value)))
       workOf(op).scoreBytes += bytesOf(value);
   }
+  for (auto &[op, node] : nodes)
+    if (isProduct(node) && getPhase(op) == Phase::Forward && !isScoreLike(op->getResult(0)))
+      (!node.call->lhsBatch.empty() ? workOf(op).attentionBytes : workOf(op).productBytes) += bytesOf(op->getResult(0));
   for (auto &[op, node] : nodes) // the rows' sums of exponentials
     if (node.isInAttention && isProduct(node) && getPhase(op) == Phase::Forward && isScoreLike(op->getResult(0)))
       workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());

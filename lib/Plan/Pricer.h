@@ -26,6 +26,8 @@ public:
 /// Part of each layer such that the costliest of `parts` runs is cheapest: the least bound under which a greedy walk needs no more of them.
 /// Every part has a layer where there are as many.
 std::vector<int64_t> cutByCost(llvm::ArrayRef<double> costs, int64_t parts);
+/// As many blocks in each part; the layer before them and the one behind go with the nearest.
+std::vector<int64_t> cutEvenly(int64_t layers, int64_t parts);
 
 /// "products 4096 x 14336 x 4096", "attention: 32 heads, 4096 queries, 4096 keys".
 std::string describe(const KernelWork &work);

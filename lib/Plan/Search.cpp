@@ -1,3 +1,4 @@
+#include "HostQueue.h"
 #include "Pricer.h"
 #include "Variants.h"
 
@@ -33,6 +34,8 @@ struct LayerSeconds {
   double forwardTraffic = 0, backwardTraffic = 0; ///< over `tensor`
   double gather = 0, scatter = 0;                 ///< over replicas, in every microbatch: of parameters (ZeRO-3), of gradients (from ZeRO-2 on)
   double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
+  double products = 0, streams = 0, attention = 0; ///< parts of `forward`
+  double getAgain(const Execution &e) const { return streams + e.productsAgain * products + e.attentionAgain * attention; }
 };
 
 class Race : public Pricer {
@@ -64,6 +67,8 @@ public:
       return price;
     }
     std::vector<int64_t> cut = cutLayers(seconds, plan.pipeline * chunks);
+    const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
+    bool tailWaits = !inFlight.empty() && inFlight.back() > 1; // as markRecomputed() has it: what follows at once is not computed again
     PipelineCosts costs;
     costs.stages = plan.pipeline;
     costs.chunks = chunks;
@@ -71,14 +76,15 @@ public:
     costs.costs.resize(plan.pipeline * chunks);
     std::vector<PlanPrice::Memory> memory(plan.pipeline);
     std::vector<double> kept(plan.pipeline * chunks, 0);
-    std::vector<HostSeconds> host(plan.pipeline * chunks);
+    std::vector<HostQueue> host(plan.pipeline * chunks);
     auto placeOf = [&](int64_t virtualStage) {
       auto [stage, chunk] = schedule->getPlace(virtualStage);
       return chunk * plan.pipeline + stage;
     };
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) {
       int64_t place = placeOf(virtualStage);
-      addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], works[layers[layer]], seconds[layers[layer]], plan);
+      bool isTail = layer + 1 == cut.size() && !tailWaits;
+      addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], works[layers[layer]], seconds[layers[layer]], plan, isTail);
     }
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
       double elements = works[layers[layer]].sharedElements;
@@ -93,10 +99,9 @@ public:
     }
     for (PlanPrice::Memory &stage : memory)
       stage.reserved = device.constants.reservedBytes;
-    for (auto [cost, seconds] : llvm::zip_equal(costs.costs, host)) { // the host runs ahead of the device, or the device waits for it
-      double pass = options.execution.passSeconds;
-      cost.forward += hidden(seconds.forward + pass, cost.forward + cost.forwardTraffic);
-      cost.backwardInput += hidden(seconds.backward + pass, cost.backwardInput + cost.backwardWeight + cost.backwardTraffic);
+    for (auto [cost, queue] : llvm::zip_equal(costs.costs, host)) { // the host runs ahead of the device, or the device waits for it
+      cost.forward += queue.getForwardWait(options.execution);
+      cost.backwardInput += queue.getBackwardWait(options.execution);
     }
     for (size_t layer = 0; layer + 1 < cut.size(); ++layer)
       if (cut[layer] != cut[layer + 1])
@@ -104,13 +109,12 @@ public:
                                                              2, plan.tensor * plan.getReplicas());
     for (size_t v = 0; v < costs.costs.size(); ++v)
       costs.costs[v].activationBytes = int64_t(kept[v]);
-    const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
     if (parts) {
       *parts = {layers, {}, cut, *schedule, costs, inFlight, options.execution.blocksOnSends != 0};
       for (auto [work, ofLayer] : llvm::zip_equal(works, seconds))
         parts->segments.push_back(dissect(work, ofLayer, plan));
     }
-    finish(price, plan, *schedule, inFlight, costs, memory, kept, simulates, fault);
+    finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
     price.flops = getModelFlops(variant, plan);
     price.peakFlops = 0;
     for (const DeviceClass &c : options.machine.classes)
@@ -156,8 +160,8 @@ private:
     Kernel kernel;
     kernel.kind = work.kind == KernelWork::Product ? Kernel::Product : work.kind == KernelWork::Attention ? Kernel::Attention
                   : work.kind == KernelWork::Convolution ? Kernel::Convolution : Kernel::Streaming;
-    kernel.type = options.type == CostType::F8 && (work.kind == KernelWork::Attention || work.isOfScores) ? CostType::BF16 : options.type;
-    kernel.flops = work.kind == KernelWork::Attention ? work.flops / options.execution.attention : work.flops;
+    kernel.type = options.type == CostType::F8 && (work.kind == KernelWork::Attention || work.isWide) ? CostType::BF16 : options.type;
+    kernel.flops = work.flops * (1 - work.skipped) / (work.kind == KernelWork::Attention ? options.execution.attention : 1);
     kernel.bytes = work.bytes;
     kernel.batch = work.batch;
     kernel.m = work.m;
@@ -222,6 +226,8 @@ private:
       return total;
     };
     seconds.forward = compute(work.forward);
+    for (const KernelWork &kernel : work.forward.kernels)
+      (kernel.kind == KernelWork::Attention || kernel.batch > 1 ? seconds.attention : kernel.kind == KernelWork::Stream ? seconds.streams : seconds.products) += runKnown(kernel);
     seconds.backwardInput = compute(work.backwardInput);
     seconds.backwardWeight = compute(work.backwardWeight);
     seconds.forwardTraffic = traffic(work.forward);
@@ -244,9 +250,7 @@ private:
                            (messages(work.backwardInput) + (seconds.gather > 0) + (seconds.scatter > 0)) * execution.messageSeconds;
     return seconds;
   }
-  /// What is left of communication beside so much compute.
-  static double hidden(double traffic, double compute) { return std::max(0.0, traffic - compute); }
-  /// Likewise, where a share of it may be hidden, and what it takes from the compute beside it.
+  /// What is left of communication beside so much compute, of which it may hide a share, and what it takes from that compute.
   double exposed(double traffic, double compute, double share) const {
     double beside = std::min(traffic * share, compute);
     return traffic - beside + beside * options.execution.contention;
@@ -255,13 +259,8 @@ private:
   double sentGradientBytes(const SegmentWork &work) { return work.parameterElements * double(options.storage.reduced); }
   /// Virtual stages of all layers such that the costliest is cheapest: the least bound under which a greedy walk needs no more stages.
   std::vector<int64_t> cutLayers(ArrayRef<LayerSeconds> seconds, int64_t parts) {
-    if (options.request.evenStages && int64_t(layers.size()) >= parts + 2) { // what is before and behind the blocks goes with the nearest
-      std::vector<int64_t> cut;
-      int64_t blocks = int64_t(layers.size()) - 2;
-      for (int64_t i = 0; i < int64_t(layers.size()); ++i)
-        cut.push_back(std::clamp<int64_t>(i - 1, 0, blocks - 1) * parts / blocks);
-      return cut;
-    }
+    if (options.request.evenStages && int64_t(layers.size()) >= parts + 2)
+      return cutEvenly(int64_t(layers.size()), parts);
     std::vector<double> costs;
     for (size_t segment : layers) {
       const LayerSeconds &s = seconds[segment];
@@ -280,32 +279,34 @@ private:
     memory.states += elements * double(storage.master + 2 * storage.state) / (plan.zero >= 1 ? data : 1);
   }
 
-  /// Of the host for a pass of a stage.
-  struct HostSeconds {
-    double forward = 0, backward = 0;
-  };
-
-  void addLayer(StageCost &cost, HostSeconds &host, PlanPrice::Memory &memory, double &kept, const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
+  void addLayer(StageCost &cost, HostQueue &host, PlanPrice::Memory &memory, double &kept, const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan, bool isTail) {
     const StoragePolicy &storage = options.storage;
     const Execution &execution = options.execution;
+    StageCost before = cost;
+    auto getBackward = [](const StageCost &of) { return of.backwardInput + of.backwardWeight + of.backwardTraffic; };
     cost.forward += seconds.forward;
     cost.backwardInput += seconds.backwardInput;
     cost.backwardWeight += seconds.backwardWeight;
     cost.forwardTraffic += seconds.forwardTraffic;
     cost.backwardTraffic += seconds.backwardTraffic;
-    bool recomputes = plan.recompute == "full" && options.request.train;
-    if (recomputes) {
-      cost.backwardInput += seconds.forward;
-      cost.backwardTraffic += seconds.forwardTraffic;
-    }
-    host.forward += seconds.hostForward;
-    host.backward += seconds.hostBackward + (recomputes ? seconds.hostForward : 0);
-    double backward = seconds.backwardInput + seconds.backwardWeight + (recomputes ? seconds.forward : 0);
+    bool recomputes = plan.recompute == "full" && options.request.train && !isTail;
+    bool repeatsStreams = plan.recompute == "selective" && execution.streamsAgain > 0 && options.request.train && !isTail;
+    double again = recomputes ? execution.layersAgain * seconds.forward : repeatsStreams ? seconds.getAgain(execution) : 0;
+    cost.backwardInput += again;
+    if (recomputes)
+      cost.backwardTraffic += execution.layersAgain * seconds.forwardTraffic;
+    double backward = seconds.backwardInput + seconds.backwardWeight + again;
     cost.forwardTraffic += exposed(seconds.gather, seconds.forward, execution.gatherOverlap); // a layer ahead
     if (options.request.train)
       cost.backwardTraffic += exposed(seconds.gather + seconds.scatter, backward, execution.gatherOverlap);
-    bool dropsScores = plan.recompute == "selective" && options.request.train;
-    kept += !options.request.train ? 0 : recomputes ? work.boundaryBytes : dropsScores ? work.keptBytes - work.scoreBytes : work.keptBytes;
+    host.add(seconds.hostForward, cost.forward + cost.forwardTraffic - before.forward - before.forwardTraffic, seconds.hostBackward + (seconds.forward > 0 ? seconds.hostForward * again / seconds.forward : 0),
+             getBackward(cost) - getBackward(before));
+    double keeps = plan.recompute == "selective" ? work.keptBytes - work.scoreBytes : work.keptBytes;
+    if (recomputes)
+      keeps += execution.layersAgain * (work.boundaryBytes - keeps);
+    if (repeatsStreams)
+      keeps = work.boundaryBytes + (1 - execution.attentionAgain) * work.attentionBytes + (1 - execution.productsAgain) * work.productBytes;
+    kept += options.request.train ? keeps : 0;
     double elements = work.parameterElements, states = work.states.whole + work.states.cut;
     memory.parameters += elements * double(storage.parameter) * getLeft(work, plan, 3) + work.buffers.whole + work.buffers.cut;
     memory.inputs += work.inputBytes * double(plan.microbatches);
@@ -332,8 +333,8 @@ private:
   /// What a layer costs by itself, and of which kernels and messages.
   PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
     PlanParts::Layer layer;
-    HostSeconds host;
-    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan);
+    HostQueue host;
+    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan, false);
     auto add = [&](std::string name, bool sends, double seconds) {
       auto it = llvm::find_if(layer.items, [&](const PlanParts::Item &item) { return item.name == name; });
       if (it == layer.items.end())
@@ -371,7 +372,7 @@ private:
     return cost.forwardTraffic - forward + cost.backwardTraffic - backward;
   }
 
-  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, ArrayRef<int64_t> inFlight, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
+  void finish(PlanPrice &price, const Plan &plan, const Schedule &schedule, PipelineCosts &costs, std::vector<PlanPrice::Memory> &memory, ArrayRef<double> kept, bool simulates, std::string &fault) {
     std::vector<double> busy(plan.pipeline, 0), once(plan.pipeline, 0);
     double way = 0;
     for (size_t v = 0; v < costs.costs.size(); ++v) {
@@ -414,10 +415,8 @@ private:
       price.exposed["gradients"] = std::max(0.0, exposedOfWorst - traffic - price.exposed["parameters"]);
       price.bubble = std::max(0.0, price.bubble - price.exposed["gradients"]);
     }
-    for (int64_t v = 0; v < schedule.getNumVirtualStages(); ++v) {
-      auto [stage, chunk] = schedule.getPlace(v);
-      memory[stage].activations += kept[chunk * plan.pipeline + stage] * double(inFlight[v]);
-    }
+    for (auto [stage, held] : llvm::zip_equal(memory, getMostHeld(schedule, kept, options.execution.allocates > 0)))
+      stage.activations += held;
     price.memory = std::move(memory);
   }
 

@@ -86,6 +86,8 @@ private:
   bool isWritten(Value value) const;
   void addArguments();
   void addCall(const WorkNode &node);
+  /// Narrows an operand of a product and transposes it for that of the weights; kernels that stream write it so at once.
+  void addCast(PhaseWork &phase, Value operand);
   void addTraffic(const WorkNode &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase = nullptr);
   /// One kernel a segment and pass: the work of its products, and what is read and written around them.
   void addAttention();
