@@ -4,12 +4,35 @@ using namespace para;
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+static std::map<std::string, int64_t> getSizes(const Plan &plan) { return {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}}; }
+
+llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
+  auto differ = [&](const llvm::Twine &what, const llvm::Twine &asked, const llvm::Twine &there) {
+    return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" + options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
+  };
+  if (!options.configuration.empty()) {
+    std::map<std::string, int64_t> sizes = getSizes(plan);
+    for (const auto &[axis, size] : options.mesh)
+      if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
+        return differ(axis + "=", llvm::Twine(size), llvm::Twine(there));
+    for (const auto &[name, text] : options.shards)
+      if (auto it = plan.shards.find(name); it != plan.shards.end() && it->second != text)
+        return differ("'" + name + "' as ", text, it->second);
+    for (const auto &[node, stage] : options.stages)
+      if (auto [it, isNew] = plan.stages.try_emplace(node, stage); !isNew && it->second != stage)
+        return differ("'" + node + "' on stage ", llvm::Twine(stage), llvm::Twine(it->second));
+  }
+  for (const auto &[name, text] : options.shards)
+    plan.shards[name] = text;
+  return llvm::Error::success();
+}
+
 llvm::Error para::checkAgainstFlags(const Plan &plan, const DriverOptions &options) {
   auto differ = [&](const llvm::Twine &flag, const llvm::Twine &asked, const llvm::Twine &there) {
     return fail(flag + "=" + asked + " contradicts --plan=" + options.plan + ", which has " + there + ": leave one of them out");
   };
   if (options.plan != "auto") {
-    std::map<std::string, int64_t> sizes = {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}};
+    std::map<std::string, int64_t> sizes = getSizes(plan);
     for (const auto &[axis, size] : options.mesh)
       if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
         return differ("--mesh " + axis, llvm::Twine(size), llvm::Twine(there));

@@ -130,11 +130,14 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
         plan.pipeline = pipeline;
         plan.microbatches = microbatches;
         plan.shards = request.shards;
+        plan.stages = request.stages;
         plan.bucketBytes = request.bucketBytes;
         for (plan.zero = 0; plan.zero <= (request.train && data > 1 ? 3 : 0); ++plan.zero) {
           if (request.zero >= 0 && data > 1 && plan.zero != request.zero)
             continue;
           for (const std::string &schedule : getSchedules(options, pipeline, plan.microbatches, getNumLayers())) {
+            if (!request.stages.empty() && !llvm::is_contained(getCompiledScheduleNames(), schedule) && !StringRef(schedule).starts_with("zb-h"))
+              continue; // cuts stages into chunks
             plan.schedule = schedule;
             addKinds(plan, rows);
           }

@@ -53,7 +53,7 @@ public:
     // Deriving the step may have simplified nodes away.
     for (Operation &op : module.lookupSymbol<func::FuncOp>("main").getBody().front().without_terminator())
       if (getPhase(&op) == Phase::Forward && op.getNumOperands() > 0)
-        present.insert(getNodeName(op.getLoc()).str());
+        present.insert({getNodeName(op.getLoc()).str(), getTensorName(op.getLoc()).str()});
   }
 
   /// Partitions the folded program once for each way to cut a layer.
@@ -123,7 +123,7 @@ public:
       fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
       return price;
     }
-    std::vector<int64_t> cut = cutLayers(seconds, plan.pipeline * chunks);
+    std::vector<int64_t> cut = plan.stages.empty() || chunks > 1 ? cutLayers(seconds, plan.pipeline * chunks) : cutAsGiven(segments, plan.stages, plan.pipeline);
     PipelineCosts costs;
     costs.stages = plan.pipeline;
     costs.chunks = chunks;
