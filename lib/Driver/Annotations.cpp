@@ -1,6 +1,7 @@
 #include "Annotations.h"
 
 #include "para/Cost/Machine.h"
+#include "para/IR/Program.h"
 #include "para/Import/OnnxImport.h"
 #include "para/Plan/NamedValues.h"
 #include "para/Support/JsonFile.h"
@@ -82,6 +83,11 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
     if (it == there.end())
       continue;
     Constraint asked = llvm::cantFail(parseConstraint(text)), given = llvm::cantFail(parseConstraint(it->second)); // checked with the flags, and written by us
+    // A file tells how a parameter is used, for which it is whole over `data`.
+    for (Constraint *constraint : {&asked, &given})
+      for (auto &dim : constraint->dims)
+        if (dim && isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter")
+          llvm::erase(dim->axes, "data");
     for (auto [index, dim] : llvm::enumerate(asked.dims))
       if (dim && (asked.dims.size() != given.dims.size() || *dim != *given.dims[index]))
         return fail("--shard '" + name + "=" + text + "' contradicts the model's annotations ('" + annotations.configuration + "'), which have " + it->second + " there: leave the flag out, or the annotations (--ignore-annotations)");
@@ -131,16 +137,19 @@ int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const 
 }
 
 /// What the annotations of a plan leave out.
-static std::string listLost(const Plan &plan) {
+static std::string listLost(const Plan &plan, func::FuncOp main, bool isTrained) {
   llvm::SmallVector<std::string> lost;
   if (plan.zero > 0)
     lost.push_back("--zero=" + std::to_string(plan.zero));
-  if (plan.microbatches > 1)
+  if (plan.microbatches > 1 || (plan.pipeline > 1 && isTrained))
     lost.push_back("--microbatches " + std::to_string(plan.microbatches));
   if (plan.pipeline > 1 && plan.microbatches > 1)
     lost.push_back("--pipeline-schedule=" + plan.schedule);
   if (plan.recompute != "none")
     lost.push_back("--recompute=" + plan.recompute);
+  for (const auto &[name, text] : plan.shards) // as it is kept between steps; a file tells how it is used
+    if (int index = getArgIndex(main, name); index >= 0 && getArgKind(main, index) == "parameter" && llvm::StringRef(text).contains("data"))
+      lost.push_back("--shard '" + name + "=" + text + "'");
   return llvm::join(lost, " ");
 }
 
@@ -151,7 +160,7 @@ llvm::Error para::writeAnnotatedModel(ModuleOp planned, const ModelOutline &outl
     return fail("'" + options.input + "' " + llvm::toString(bytes.takeError()));
   if (llvm::Error error = writeOutput(options.output, *bytes))
     return error;
-  if (std::string lost = listLost(plan); !lost.empty())
+  if (std::string lost = listLost(plan, planned.lookupSymbol<func::FuncOp>("main"), options.train); !lost.empty())
     llvm::errs() << "para-opt: note: ONNX has no words for a part of the plan, to be given again as " << lost << "\n";
   auto folderOf = [](llvm::StringRef path) {
     llvm::SmallString<128> absolute(path), real;

@@ -28,6 +28,14 @@ Sharding PlacedValues::getValue(Value value) const {
   return withoutMicrobatches(sharding, typeOf(value), mesh);
 }
 
+Sharding PlacedValues::getArgument(BlockArgument argument) const {
+  Sharding sharding = getValue(argument);
+  if (getArgKind(cast<func::FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber()) == "parameter")
+    for (DimSharding &dim : sharding.dims)
+      llvm::erase_if(dim.axes, [](Axis axis) { return axis.getValue() == "data"; });
+  return sharding.getCanonical(typeOf(argument), mesh);
+}
+
 std::optional<Sharding> PlacedValues::getUse(ArrayRef<std::string> made, Value value) const {
   for (StringRef node : made)
     for (Operation *op : names.getOps(node))

@@ -10,6 +10,19 @@
 using namespace mlir;
 using namespace para;
 
+/// What of `asked` an annotated program does not have.
+static std::map<std::string, std::string> findOthers(func::FuncOp main, const std::map<std::string, std::string> &asked) {
+  PlacedValues placed(main);
+  std::map<std::string, std::string> others;
+  for (const auto &[name, text] : asked) {
+    Value value = placed.getNames().find(name);
+    Sharding there = placed.getValue(value), wanted = llvm::cantFail(parseConstraint(text)).apply(there, main.getContext());
+    if (withoutMicrobatches(wanted, cast<RankedTensorType>(value.getType()), placed.getMesh()) != there)
+      others[name] = text;
+  }
+  return others;
+}
+
 LogicalResult PlanAnnotations::dropVanished(func::FuncOp main) {
   NamedValues values(main);
   bool failed = false;
@@ -45,8 +58,8 @@ LogicalResult PlanAnnotations::check(func::FuncOp main) const {
   for (const Use &use : uses) {
     Value value = placed.getNames().findTensor(use.value);
     std::optional<Sharding> there = value ? placed.getUse(use.made, value) : std::nullopt;
-    // A parameter that is kept as asked is whole where its owner axis is the batch's.
-    if (!there || *there == use.sharding || (isa<BlockArgument>(value) && placed.getValue(value) == use.sharding))
+    auto argument = dyn_cast_or_null<BlockArgument>(value); // comes as it is kept, and the op may want it otherwise
+    if (!there || *there == use.sharding || (argument && (placed.getArgument(argument) == use.sharding || placed.getValue(argument) == use.sharding)))
       continue;
     emitError(NameLoc::get(StringAttr::get(main.getContext(), use.node)))
         << "its sharding spec takes '" << use.tensor << "' as " << toText(use.sharding) << ", but by all other specs the node takes it as " << toText(*there);
@@ -67,32 +80,63 @@ LogicalResult PlanAnnotations::settle(func::FuncOp main, std::optional<bool> seq
   if (!plan)
     return main.emitError() << llvm::toString(plan.takeError());
   plan->stages = stages;
+  if (sequence.value_or(false) && plan->tensor == 1)
+    return main.emitError() << "--sequence-parallel contradicts the model's annotations, which have no tensor-parallel ranks";
   std::map<std::string, std::string> all = taken;
   all.insert(shards.begin(), shards.end());
-  std::vector<Plan> ways;
-  for (bool cutsRows : {false, true}) {
-    plan->sequenceParallel = cutsRows;
-    if (cutsRows != sequence.value_or(cutsRows) || (cutsRows && plan->tensor == 1))
-      continue;
-    for (const auto *asked : {&shards, &all}) {
-      if (asked == &all && taken.empty())
-        continue;
-      plan->shards = *asked;
-      ways.push_back(*plan);
-    }
-  }
-  auto attempt = [&](const Plan &way) {
+
+  // What comes out by itself is not asked for again, so that ZeRO may cut it further; else arguments are, then what ops make.
+  struct Way {
+    bool sequenceParallel;
+    std::map<std::string, std::string> imposed;
+  };
+  std::map<std::string, std::string> others; // of the last attempt
+  auto attempt = [&](const Way &way, const std::map<std::string, std::string> &asked) {
     OwningOpRef<ModuleOp> copy = main->getParentOfType<ModuleOp>().clone();
     auto step = copy->lookupSymbol<func::FuncOp>("main");
-    return success(succeeded(applyPlan(step, way)) && succeeded(check(step)));
+    plan->sequenceParallel = way.sequenceParallel;
+    plan->shards = way.imposed;
+    others.clear();
+    if (failed(applyPlan(step, *plan)))
+      return failure();
+    others = findOthers(step, asked);
+    return success(succeeded(check(step)) && others.empty());
   };
-  for (const Plan &way : ways) {
+  auto settleOn = [&](const Way &way) {
+    shards = way.imposed;
+    sequenceParallel = way.sequenceParallel;
+    return success();
+  };
+  std::vector<std::pair<Way, const std::map<std::string, std::string> *>> left;
+  {
     ScopedDiagnosticHandler quiet(main.getContext(), [](Diagnostic &) { return success(); });
-    if (succeeded(attempt(way))) {
-      shards = way.shards;
-      sequenceParallel = way.sequenceParallel;
-      return success();
+    for (bool cutsRows : {false, true}) {
+      if (cutsRows != sequence.value_or(cutsRows) || (cutsRows && plan->tensor == 1))
+        continue;
+      Way way{cutsRows, {}};
+      if (succeeded(attempt(way, shards)))
+        return settleOn(way);
+      for (const auto &[name, text] : others)
+        if (getArgIndex(main, name) >= 0)
+          way.imposed[name] = text;
+      if (!way.imposed.empty() && succeeded(attempt(way, shards)))
+        return settleOn(way);
+      for (const auto *asked : {&shards, &all}) {
+        Way forced = way;
+        for (const auto &[name, text] : *asked)
+          if (getArgIndex(main, name) < 0)
+            forced.imposed[name] = text;
+        left.push_back({forced, asked});
+      }
     }
+    llvm::stable_sort(left, [&](const auto &a, const auto &b) { return a.second == &shards && b.second != &shards; });
+    for (const auto &[way, asked] : left)
+      if (succeeded(attempt(way, *asked)))
+        return settleOn(way);
   }
-  return ways.empty() ? failure() : attempt(ways.front());
+  if (failed(attempt(left.front().first, shards)) && others.empty())
+    return failure();
+  for (const auto &[name, text] : others)
+    main.emitError() << "the sharding specs of '" << name << "' ask for " << text << ", which no plan under the others has";
+  return failure();
 }

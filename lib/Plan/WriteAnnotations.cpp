@@ -64,8 +64,9 @@ private:
       Value value = placed.getNames().findTensor(tensor->second.value);
       if (!value)
         return; // simplified away
-      std::optional<Sharding> use = taker ? placed.getUse(taker->made, value) : std::nullopt;
-      sharding = use ? *use : placed.getValue(value);
+      auto argument = dyn_cast<BlockArgument>(value);
+      std::optional<Sharding> use = taker && !argument ? placed.getUse(taker->made, value) : std::nullopt;
+      sharding = use ? *use : argument ? placed.getArgument(argument) : placed.getValue(value);
       if (!sharding.partial.empty())
         return;
     }

@@ -29,8 +29,9 @@ PLANS = [
     (["--mesh", "pipeline=3"], ["--microbatches", "2"]),
     (["--mesh", "data=2,tensor=2,pipeline=2"], ["--microbatches", "2", "--zero=1"]),
     (["--ranks", "4", "--plan=zero3"], ["--zero=3"]),
-    (["--ranks", "4"], []),
-    (["--mesh", "data=2,tensor=2", "--shard", "transformer.wte.weight=[tensor,data]"], []),
+    (["--ranks", "4"], ["--microbatches", "1"]),
+    (["--mesh", "data=2,tensor=2"], ["--shard", "transformer.wte.weight=[tensor,data]"]),
+    (["--mesh", "data=2,tensor=2", "--shard", "transformer.wte.weight=[_,tensor]", "--shard", "/transformer/h.0/mlp/c_fc/MatMul=[tensor,data,_]"], []),
 ]
 
 
