@@ -1,4 +1,5 @@
 #include "para/Driver/Compile.h"
+#include "Annotations.h"
 #include "PlanFlags.h"
 #include "para/Driver/Race.h"
 #include "para/Autodiff/Passes.h"
@@ -83,6 +84,7 @@ public:
     import.precision = llvm::StringSwitch<Precision>(isCostOnly ? "" : options.precision).Case("f32", Precision::F32).Case("f64", Precision::F64)
                            .Case("bf16", Precision::BF16).Case("f16", Precision::F16).Default(Precision::Model);
     import.train = options.train;
+    import.readsAnnotations = !options.ignoreAnnotations;
     for (const std::string &text : options.trainable) {
       auto patterns = Patterns::parse(text);
       if (!patterns)
@@ -91,7 +93,7 @@ public:
         import.trainable.insert(name);
     }
     begin("import");
-    auto imported = importOnnx(options.input, import, &context);
+    auto imported = importOnnx(options.input, import, &context, &outline);
     if (failed(imported))
       return kInputAtFault;
     module = std::move(*imported);
@@ -109,6 +111,9 @@ public:
       autodiff.trainable.push_back(pattern);
     for (const std::string &pattern : options.freeze)
       autodiff.freeze.push_back(pattern);
+    if (!isStageBeforePlan(options.emit) && options.explainFiles.empty())
+      if (int status = takeAnnotations(*module, outline, autodiff, options, annotations))
+        return status;
     std::optional<Plan> raced;
     if (isRaced(options) && !isStageBeforePlan(options.emit)) {
       begin("plan");
@@ -150,6 +155,12 @@ public:
       return kInputAtFault;
     if (options.simulate)
       return kDone;
+    if (annotations && failed(annotations->check(module->lookupSymbol<func::FuncOp>("main"))))
+      return kInputAtFault;
+    if (options.emit == "onnx") {
+      llvm::Error error = writeAnnotatedModel(*module, outline, plan, options);
+      return error ? complain(std::move(error), kInputAtFault) : kDone;
+    }
     if (options.emit == "plan")
       return print();
     auto manifest = describeProgram(*module, options, plan);
@@ -255,6 +266,7 @@ private:
     request.sequenceParallel = options.sequenceParallel;
     request.mesh = options.mesh;
     request.shards = options.shards;
+    request.stages = options.stages;
     planFault = kWrongUsage;
     if (options.microbatches > request.batch)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
@@ -301,11 +313,10 @@ private:
   /// A plan that was asked for is taken, with the cheapest recomputation that fits if that is left open; to be explained or simulated it is priced
   /// as the only candidate.
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
-    if (plan)
-      for (const auto &[name, text] : options.shards)
-        plan->shards[name] = text;
     if (!plan)
       return plan;
+    if (llvm::Error error = addAsked(*plan, options))
+      return std::move(error);
     if (llvm::Error error = checkAgainstFlags(*plan, options))
       return std::move(error);
     std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
@@ -397,7 +408,9 @@ private:
     return status < 0 ? kInputAtFault : status;
   }
 
-  const DriverOptions &options;
+  DriverOptions options; ///< with what annotations of the model ask for
+  ModelOutline outline;
+  std::optional<PlanAnnotations> annotations;
   StringRef program;
   MLIRContext context;
   Reporter reporter;

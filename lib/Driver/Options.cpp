@@ -119,8 +119,8 @@ ArrayRef<Flag> getFlags() {
   using D = DriverOptions;
   static const Flag flags[] = {
       {"-o", "PATH", "where the result goes; '-' is standard output (default: the model's name without its suffix)", Takes::Value, text(&D::output)},
-      {"--emit", "KIND", "exe (default), shared (a library), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm, ptx", Takes::Value,
-       choice(&D::emit, {"exe", "shared", "import", "autodiff", "plan", "partition", "collectives", "schedule", "lower", "llvm", "ptx"})},
+      {"--emit", "KIND", "exe (default), shared (a library), onnx (the model with its plan as annotations), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm, ptx", Takes::Value,
+       choice(&D::emit, {"exe", "shared", "onnx", "import", "autodiff", "plan", "partition", "collectives", "schedule", "lower", "llvm", "ptx"})},
       {"--target", "T", "host (default), cuda, rehearsal (the kernels of cuda, run by the processor)", Takes::Value, choice(&D::target, {"host", "cuda", "rehearsal"})},
       {"--arch", "LIST", "GPU code to embed (default sm_80,sm_90,sm_100)", Takes::Value,
        [](D &options, StringRef value) -> Error {
@@ -181,6 +181,7 @@ ArrayRef<Flag> getFlags() {
          options.shards[name.str()] = "[" + text.str();
          return Error::success();
        }},
+      {"--ignore-annotations", "", "leaves out what the model's multi-device annotations ask of mesh, stages and shards", Takes::Nothing, on(&D::ignoreAnnotations)},
       {"--recompute", "R", "what is computed again for the backward pass and not kept: none (default), selective, full, or auto: the fastest that fits into memory",
        Takes::Value, choice(&D::recompute, {"none", "selective", "full", "auto"})},
       {"--explain", "a.json,b.json", "why this plan: the candidates side by side; or what two plan files differ in, and nothing is compiled", Takes::OptionalValue,
@@ -248,11 +249,13 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--run runs an executable; --emit=" + options.emit + " makes none");
   if (isProgram && options.output == "-")
     return fail("-o -: only text goes to standard output; give the name of a file for --emit=" + options.emit);
+  if (options.emit == "onnx" && options.output.empty())
+    return fail("--emit=onnx: give the name of the new file (-o FILE.onnx)");
   if (options.emit == "ptx" && options.target != "cuda")
     return fail("--emit=ptx: PTX is made for --target=cuda only");
   if (options.json && !options.simulate && !options.explain)
     return fail("--json is for the numbers of --simulate and --explain");
-  if ((options.precision == "bf16" || options.precision == "f16" || options.precision == "f8" || !options.widths.empty()) && !(options.simulate && !options.machine.empty()))
+  if ((options.precision == "bf16" || options.precision == "f16" || options.precision == "f8" || !options.widths.empty()) && !((options.simulate || options.emit == "onnx") && !options.machine.empty()))
     return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
   if (!options.schedule.empty() && !options.simulate && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");

@@ -4,6 +4,26 @@ using namespace para;
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
+  auto differ = [&](const llvm::Twine &what, const llvm::Twine &asked, const llvm::Twine &there) {
+    return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" + options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
+  };
+  if (!options.configuration.empty()) {
+    for (const auto &[name, size] : options.mesh)
+      if (const PlanAxis *axis = findPlanAxis(name); (axis ? plan.*axis->size : 1) != size)
+        return differ(name + "=", llvm::Twine(size), llvm::Twine(axis ? plan.*axis->size : 1));
+    for (const auto &[name, text] : options.shards)
+      if (auto it = plan.shards.find(name); it != plan.shards.end() && it->second != text)
+        return differ("'" + name + "' as ", text, it->second);
+    for (const auto &[node, stage] : options.stages)
+      if (auto [it, isNew] = plan.stages.try_emplace(node, stage); !isNew && it->second != stage)
+        return differ("'" + node + "' on stage ", llvm::Twine(stage), llvm::Twine(it->second));
+  }
+  for (const auto &[name, text] : options.shards)
+    plan.shards[name] = text;
+  return llvm::Error::success();
+}
+
 llvm::Error para::checkAgainstFlags(const Plan &plan, const DriverOptions &options) {
   auto differ = [&](const llvm::Twine &flag, const llvm::Twine &asked, const llvm::Twine &there) {
     return fail(flag + "=" + asked + " contradicts --plan=" + options.plan + ", which has " + there + ": leave one of them out");

@@ -2,6 +2,7 @@
 #include "PlanFlags.h"
 #include "para/IR/Program.h"
 #include "para/Plan/Explain.h"
+#include "para/Plan/NamedValues.h"
 #include "para/Plan/Planner.h"
 #include "para/Report/Report.h"
 #include "para/Simulate/Trace.h"
@@ -65,11 +66,10 @@ llvm::Expected<Plan> readPlan(llvm::StringRef path) {
 
 /// Names of `shards` are the model's: folding may leave a layer out.
 llvm::Error checkShards(func::FuncOp main, const std::map<std::string, std::string> &shards) {
-  for (const auto &[name, text] : shards) {
-    bool isNode = llvm::any_of(main.getBody().front(), [&, name = name](Operation &op) { return getNodeName(op.getLoc()) == name; });
-    if (!isNode && getArgIndex(main, name) < 0)
+  NamedValues values(main);
+  for (const auto &[name, text] : shards)
+    if (!values.find(name))
       return fail("--shard " + name + ": the model has no parameter, input or node of that name");
-  }
   return llvm::Error::success();
 }
 
@@ -192,6 +192,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.evenStages = options.evenStages;
   request.mesh = options.mesh;
   request.shards = options.shards;
+  request.stages = options.stages;
   if (options.microbatches > request.batch)
     return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");
   NodeParameters parameters = getNodeParameters(main);
@@ -208,8 +209,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     return fixed.takeError();
   if (fixed->has_value()) {
     Plan &plan = **fixed;
-    for (const auto &[name, text] : options.shards)
-      plan.shards[name] = text;
+    if (llvm::Error error = addAsked(plan, options))
+      return std::move(error);
     if (llvm::Error error = checkAgainstFlags(plan, options))
       return std::move(error);
     if (plan.microbatches > request.batch || plan.getBatchRanks() > request.batch)

@@ -80,6 +80,18 @@ StringRef para::getNodeName(Location loc) {
   return {};
 }
 
+StringRef para::getTensorName(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc)) {
+    auto tensor = dyn_cast<NameLoc>(name.getChildLoc());
+    return tensor ? tensor.getName().getValue() : StringRef();
+  }
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (StringRef name = getTensorName(part); !name.empty())
+        return name;
+  return {};
+}
+
 // FusedLoc::get drops a location that is fused with itself only where there is no metadata, so the mark stays.
 Location para::withPhase(Location loc, Phase phase) {
   if (auto fused = dyn_cast<FusedLocWith<PhaseAttr>>(loc))

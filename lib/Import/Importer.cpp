@@ -153,7 +153,8 @@ Type OnnxImporter::elementType(int64_t onnxType) const {
   }
 }
 
-FailureOr<OwningOpRef<ModuleOp>> OnnxImporter::run() {
+FailureOr<OwningOpRef<ModuleOp>> OnnxImporter::run(ModelOutline *wanted) {
+  outline = wanted;
   Location loc = FileLineColLoc::get(context, file.name, 0, 0);
   for (const onnx::OperatorSetIdProto &import : model.opset_import())
     opsets[normalizeDomain(import.domain())] = import.version();
@@ -178,12 +179,16 @@ FailureOr<OwningOpRef<ModuleOp>> OnnxImporter::run() {
     return failure();
   for (StringRef output : outputs)
     main.reads.insert(output);
+  if (outline)
+    outline->nodes.resize(graph.node_size());
   importNodes(graph.node(), live, main);
   if (failures || !addResults()) {
     if (originalBatch)
       emitError(loc) << "the file has a fixed batch of " << *fileBatch << ", and the nodes above cannot take another; export it with a dynamic batch";
     return failure();
   }
+  if (outline && !outlineModel())
+    return failure();
   eraseDead();
   if (mlir::failed(verify(*module)))
     return failure();
@@ -271,8 +276,13 @@ void OnnxImporter::importNodes(const NodeList &nodes, const std::vector<bool> &l
   // In the main graph go on, to find all errors; what a body is missing would be reported again and again.
   int before = failures;
   for (int i : orderNodes(nodes, live))
-    if (scope.depth == 0 || failures == before)
+    if (scope.depth == 0 || failures == before) {
+      Block &block = function.getBody().front();
+      Operation *last = block.empty() ? nullptr : &block.back();
       importNode(nodes[i], scope);
+      if (&scope == &main)
+        noteNode(i, last);
+    }
 }
 
 void OnnxImporter::importNode(const onnx::NodeProto &node, OnnxScope &scope) {
@@ -438,14 +448,14 @@ void OnnxImporter::importSubgraph(OnnxOp &op, const onnx::GraphProto &subgraph) 
   }
 }
 
-FailureOr<OwningOpRef<ModuleOp>> importOnnx(StringRef path, const ImportOptions &options, MLIRContext *context) {
+FailureOr<OwningOpRef<ModuleOp>> importOnnx(StringRef path, const ImportOptions &options, MLIRContext *context, ModelOutline *outline) {
   context->loadDialect<ParaDialect, func::FuncDialect>();
   FailureOr<std::unique_ptr<ModelFile>> file = ModelFile::open(path, context);
   if (failed(file))
     return failure();
   OnnxImporter importer(**file, options, context);
   if (!importer.isRebound())
-    return importer.run();
+    return importer.run(outline);
   // Shapes in the file speak of its own batch: see what they mean there.
   ImportOptions own = options;
   own.dims.erase("batch");
@@ -457,7 +467,7 @@ FailureOr<OwningOpRef<ModuleOp>> importOnnx(StringRef path, const ImportOptions 
   }
   OnnxImporter rebound(**file, options, context);
   rebound.follow(original);
-  return rebound.run();
+  return rebound.run(outline);
 }
 
 } // namespace para

@@ -38,7 +38,8 @@ struct OnnxScope {
 class OnnxImporter {
 public:
   OnnxImporter(const ModelFile &file, const ImportOptions &options, mlir::MLIRContext *context);
-  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> run();
+  /// Fills `outline` if there is one.
+  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> run(ModelOutline *outline = nullptr);
 
   /// Whether the options give a batch other than the file's fixed one.
   bool isRebound();
@@ -64,6 +65,11 @@ private:
   // Results.cpp
   bool addResults();
   void eraseDead();
+
+  // Outline.cpp
+  /// Writes the tensors' names onto the ops that make them; and what node `i` of the main graph has made since `last` into the outline.
+  void noteNode(int i, mlir::Operation *last);
+  bool outlineModel();
 
   // Nodes.
   bool checkSupported();
@@ -98,6 +104,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
   OnnxScope main;
+  ModelOutline *outline = nullptr;
   llvm::StringMap<int64_t> opsets;
   llvm::StringMap<const onnx::FunctionProto *> functions;
   std::vector<bool> live;

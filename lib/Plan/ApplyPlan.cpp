@@ -1,5 +1,6 @@
 #include "para/IR/Program.h"
 #include "para/Partition/Projection.h"
+#include "para/Plan/NamedValues.h"
 #include "para/Plan/Plan.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -63,22 +64,18 @@ public:
   }
 
 private:
-  /// Finds the values that are asked for: arguments by their names, else what the node of that name makes last.
+  /// Finds the values that are asked for.
   LogicalResult readConstraints() {
+    NamedValues values(main);
     for (const auto &[name, text] : plan.shards) {
       auto constraint = parseConstraint(text);
       if (!constraint)
         return main.emitError() << "--shard " << name << ": " << llvm::toString(constraint.takeError());
-      Value value;
-      if (int index = getArgIndex(main, name); index >= 0)
-        value = main.getArgument(index);
-      for (Operation &op : main.getBody().front().without_terminator())
-        if (!isa_and_nonnull<BlockArgument>(value) && getPhase(&op) == Phase::Forward && op.getNumResults() == 1 && op.getNumOperands() > 0 && getNodeName(op.getLoc()) == name)
-          value = op.getResult(0);
+      Value value = values.find(name);
       if (!value)
         return main.emitError() << "--shard " << name << ": the model has no parameter, input or node of that name";
-      if (typeOf(value).getRank() != int64_t(constraint->dims.size()))
-        return main.emitError() << "--shard " << name << "=" << text << ": the value has " << typeOf(value).getRank() << " dimensions: " << typeOf(value);
+      if (llvm::Error error = constraint->check(typeOf(value)))
+        return main.emitError() << "--shard " << name << "=" << text << ": " << llvm::toString(std::move(error));
       if (auto argument = dyn_cast<BlockArgument>(value))
         arguments[argument.getArgNumber()] = *constraint;
       else

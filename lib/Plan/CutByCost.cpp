@@ -40,3 +40,22 @@ std::vector<int64_t> para::cutEvenly(int64_t layers, int64_t parts) {
     cut.push_back(std::clamp<int64_t>(i - 1, 0, layers - 3) * parts / (layers - 2));
   return cut;
 }
+
+std::vector<int64_t> para::cutAsGiven(llvm::ArrayRef<Segment> segments, const std::map<std::string, int64_t> &stages, int64_t parts) {
+  std::vector<int64_t> cut;
+  for (const Segment &segment : segments)
+    for (const std::vector<std::string> &nodes : segment.members) {
+      std::map<int64_t, int64_t> votes;
+      for (const std::string &node : nodes)
+        if (auto it = stages.find(node); it != stages.end())
+          ++votes[std::clamp<int64_t>(it->second, 0, parts - 1)];
+      int64_t part = cut.empty() ? 0 : cut.back(), most = 0;
+      for (auto [stage, count] : votes)
+        if (count > most && stage >= (cut.empty() ? 0 : cut.back())) {
+          part = stage;
+          most = count;
+        }
+      cut.push_back(part);
+    }
+  return cut;
+}

@@ -143,6 +143,8 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
         if (request.zero >= 0 && hasReplicas && plan.zero != request.zero)
           continue;
         for (const std::string &schedule : getSchedules(options, plan.pipeline, microbatches, getNumLayers())) {
+          if (!request.stages.empty() && !llvm::is_contained(getCompiledScheduleNames(), schedule) && !StringRef(schedule).starts_with("zb-h"))
+            continue; // cuts stages into chunks
           plan.schedule = schedule;
           addKinds(plan, rows);
         }
@@ -151,6 +153,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   };
   Plan plan;
   plan.shards = request.shards;
+  plan.stages = request.stages;
   plan.bucketBytes = request.bucketBytes;
   for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
     for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {

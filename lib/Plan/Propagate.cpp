@@ -88,8 +88,11 @@ private:
         op->setAttr("para.target", target->getAttr(op->getContext()));
     if (auto it = views.constraints.find(op); it != views.constraints.end()) {
       Sharding wanted = it->second.apply(shardings[op->getResult(0)], op->getContext()).getCanonical(typeOf(op->getResult(0)), mesh);
+      Sharding made = shardings[op->getResult(0)];
       wanted.removePartial(kMicrobatch);
-      op->setAttr("para.target", wanted.getAttr(op->getContext()));
+      made.removePartial(kMicrobatch);
+      if (wanted != made || op->hasAttr("para.target"))
+        op->setAttr("para.target", wanted.getAttr(op->getContext()));
     }
     if (auto target = op->getAttrOfType<ShardingAttr>("para.target")) {
       Sharding sharding = Sharding::get(target);

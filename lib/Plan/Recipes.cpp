@@ -45,6 +45,7 @@ void setRecompute(Plan &plan, llvm::StringRef recompute) {
 /// What the request fixes of what every plan may have.
 void finish(Plan &plan, const PlanRequest &request) {
   plan.shards = request.shards;
+  plan.stages = request.stages;
   if (request.sequenceParallel && plan.tensor > 1) {
     plan.sequenceParallel = true;
     plan.recipe += " + sequence";

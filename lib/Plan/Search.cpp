@@ -41,7 +41,7 @@ struct LayerSeconds {
 class Race : public Pricer {
 public:
   Race(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options)
-      : variants(module, segments, options), options(options), device(options.machine.getDevice(0)) {
+      : variants(module, segments, options), segments(segments), options(options), device(options.machine.getDevice(0)) {
     for (auto [index, segment] : llvm::enumerate(segments))
       for (int64_t copy = 0; copy < segment.repeat; ++copy)
         layers.push_back(index);
@@ -66,7 +66,7 @@ public:
       fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
       return price;
     }
-    std::vector<int64_t> cut = cutLayers(seconds, plan.pipeline * chunks);
+    std::vector<int64_t> cut = plan.stages.empty() || chunks > 1 ? cutLayers(seconds, plan.pipeline * chunks) : cutAsGiven(segments, plan.stages, plan.pipeline);
     const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
     bool tailWaits = !inFlight.empty() && inFlight.back() > 1; // as markRecomputed() has it: what follows at once is not computed again
     PipelineCosts costs;
@@ -431,6 +431,7 @@ private:
   }
 
   Variants variants;
+  ArrayRef<Segment> segments;
   const SearchOptions &options;
   Device device;
   std::vector<size_t> layers; ///< the model's layers, each by its segment

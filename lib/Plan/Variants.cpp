@@ -12,7 +12,7 @@ Variants::Variants(ModuleOp module, ArrayRef<Segment> segments, const SearchOpti
   // Deriving the step may have simplified nodes away.
   for (Operation &op : module.lookupSymbol<func::FuncOp>("main").getBody().front().without_terminator())
     if (getPhase(&op) == Phase::Forward && op.getNumOperands() > 0)
-      present.insert(getNodeName(op.getLoc()).str());
+      present.insert({getNodeName(op.getLoc()).str(), getTensorName(op.getLoc()).str()});
 }
 
 Variants::Key Variants::keyOf(const Plan &plan) const {

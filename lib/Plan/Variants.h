@@ -44,7 +44,7 @@ private:
   mlir::ModuleOp module;
   llvm::ArrayRef<Segment> segments;
   const SearchOptions &options;
-  std::set<std::string> present; ///< nodes of the folded program
+  std::set<std::string> present; ///< nodes and values of the folded program
   std::map<Key, Variant> variants;
 };
 

@@ -23,6 +23,9 @@ struct DriverOptions {
   std::map<std::string, int64_t> widths; ///< bytes of an element by its use, where the precision does not say
   std::map<std::string, int64_t> mesh;
   std::map<std::string, std::string> shards;
+  /// Not flags, but of the model's annotations, beside ranks, mesh and shards: the configuration's name, and Plan::stages.
+  std::string configuration;
+  std::map<std::string, int64_t> stages;
   std::vector<std::string> trainable, freeze, runFlags;
   std::vector<std::string> arguments;    ///< as they were typed
   std::vector<std::string> explainFiles; ///< two plans that are to be compared, or none
@@ -30,7 +33,7 @@ struct DriverOptions {
   int64_t microbatches = 0, ranks = 0;
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
-  bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, help = false, version = false;
+  bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
 };
 
 /// Reads the command line; the error is a sentence for the user (exit status 2).

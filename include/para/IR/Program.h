@@ -42,6 +42,8 @@ void setResults(mlir::func::FuncOp func, llvm::ArrayRef<ProgramResult> results);
 
 /// The model's own name for where an op comes from; empty if it has none.
 llvm::StringRef getNodeName(mlir::Location loc);
+/// The model's name of the tensor that an op's result is; empty if it is none of a node's outputs. On an op's location since import.
+llvm::StringRef getTensorName(mlir::Location loc);
 /// The same place, marked with a phase; a mark that is there is replaced.
 mlir::Location withPhase(mlir::Location loc, Phase phase);
 /// The phase marked on a location, if any.

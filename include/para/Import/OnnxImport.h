@@ -12,11 +12,14 @@
 #ifndef PARA_IMPORT_ONNXIMPORT_H
 #define PARA_IMPORT_ONNXIMPORT_H
 
+#include "para/Import/ModelOutline.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Error.h"
 
 namespace para {
 
@@ -32,11 +35,19 @@ struct ImportOptions {
   llvm::StringSet<> trainable;
   /// Updates of running statistics become results.
   bool train = false;
+  /// The multi-device annotations go into the outline.
+  bool readsAnnotations = true;
 };
 
-/// Reads the model at `path`. Every finding is a diagnostic at the location of the model's node.
+/// Reads the model at `path`. Every finding is a diagnostic at the location of the model's node. Fills `outline` if there is one.
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(llvm::StringRef path, const ImportOptions &options,
-                                                              mlir::MLIRContext *context);
+                                                              mlir::MLIRContext *context, ModelOutline *outline = nullptr);
+
+/// The file at `path` with one more device configuration, which comes first and replaces one of its name: `nodes` has what it says of each node of
+/// the main graph, in `assignments` are the devices of their shards. The IR version is at least 11, all other bytes are the file's.
+/// Fails with a sentence.
+llvm::Expected<std::string> annotateOnnx(llvm::StringRef path, const DeviceConfiguration &configuration, llvm::ArrayRef<NodeConfiguration> nodes,
+                                         llvm::ArrayRef<std::vector<int32_t>> assignments);
 
 } // namespace para
 

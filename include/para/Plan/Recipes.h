@@ -27,6 +27,7 @@ struct PlanRequest {
   bool evenStages = false; ///< as many layers in each; or else balanced by cost
   std::map<std::string, int64_t> mesh;
   std::map<std::string, std::string> shards; ///< Plan::shards
+  std::map<std::string, int64_t> stages;     ///< Plan::stages
 };
 
 llvm::ArrayRef<llvm::StringRef> getRecipeNames();

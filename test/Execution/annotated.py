@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Plans written into models as ONNX's multi-device annotations and read back: the same plan, and the serial numbers.
+
+    test/Execution/annotated.py
+
+A small GPT made here, under plans of up to eight ranks. The annotated file must pass ONNX's checker and differ from the model in
+nothing else; read with no flags about plans it must give the same mesh, stages and cuts of parameters, be written again as the same bytes, and
+train on host ranks with the numbers of the serial run to 1e-11 (recipes.py). Inference too: outputs against the serial ones. Exit status 1 if one does not.
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+import numpy as np
+
+import harness
+from odd import make_model
+from recipes import BOUND, difference
+
+#: flags of the plan -> flags that ONNX has no words for
+PLANS = [
+    (["--mesh", "data=4"], []),
+    (["--mesh", "tensor=4"], []),
+    (["--mesh", "tensor=3"], []),
+    (["--mesh", "data=2,tensor=2"], []),
+    (["--mesh", "data=2,tensor=2", "--sequence-parallel"], []),
+    (["--mesh", "pipeline=3"], ["--microbatches", "2"]),
+    (["--mesh", "data=2,tensor=2,pipeline=2"], ["--microbatches", "2", "--zero=1"]),
+    (["--ranks", "4", "--plan=zero3"], ["--zero=3"]),
+    (["--ranks", "4"], ["--microbatches", "1"]),
+    (["--mesh", "data=2,tensor=2"], ["--shard", "transformer.wte.weight=[tensor,data]"]),
+    (["--mesh", "data=2,tensor=2", "--shard", "transformer.wte.weight=[_,tensor]", "--shard", "/transformer/h.0/mlp/c_fc/MatMul=[tensor,data,_]"], []),
+]
+
+
+def placement(model, flags):
+    """Mesh, stages of ops and cuts of arguments of an annotated program."""
+    text = harness.call([harness.PARA_OPT, str(model), *flags, "--emit=plan", "-o", "-"])
+    return re.findall(r"para.mesh = [^>]*>", text), re.findall(r'para.name = "[^"]*"[^{}]*?para.sharding = #para.sharding<[^>]*>', text), re.findall(r"para.stage = \d+", text)
+
+
+def infer(model, flags, folder):
+    exe = f"{folder}/infer"
+    harness.call([harness.PARA_OPT, str(model), "--precision=f64", "-o", exe, *flags])
+    harness.call([exe, "--inputs", f"{folder}/one.npz", "--outputs", f"{folder}/out.npz", "--threads", "1", "--progress=never"])
+    return dict(np.load(f"{folder}/out.npz"))
+
+
+def check_file(first, second):
+    script = f"""
+import sys
+sys.path.insert(0, {str(harness.ROOT / 'test' / 'Driver' / 'Inputs')!r})
+import onnx, annotated
+model = onnx.load(sys.argv[2], load_external_data=False)
+stages = 1 + max(node.device_configurations[0].pipeline_stage for node in model.graph.node)
+annotated.check(sys.argv[1], sys.argv[2], model.configuration[0].num_devices, stages)
+"""
+    harness.call([str(harness.ROOT / ".venv" / "bin" / "python"), "-c", script, str(first), str(second)])
+
+
+def main():
+    base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(prefix="para-") as folder:
+        model = make_model(folder, layers=2, hidden=12, heads=4, vocab=31, seq=5, batch=8)
+        data = pathlib.Path(folder) / "data.npz"
+        np.savez(f"{folder}/one.npz", **{name: values[:8] for name, values in np.load(data).items()})
+        serial = {m: harness.train(model, [*base, "--microbatches", str(m)], data=data) for m in (1, 2)}
+        outputs = infer(model, [], folder)
+        for plan, unsaid in PLANS:
+            name = " ".join(plan + unsaid)
+            try:
+                annotated, again = pathlib.Path(folder) / "annotated.onnx", pathlib.Path(folder) / "again.onnx"
+                write = [harness.PARA_OPT, str(model), "--train", *base, *plan, *unsaid, "--emit=onnx", "-o", str(annotated)]
+                harness.call(write)
+                check_file(model, annotated)
+                harness.call([harness.PARA_OPT, str(annotated), "--train", *base, *unsaid, "--emit=onnx", "-o", str(again)])
+                if annotated.read_bytes() != again.read_bytes():
+                    raise harness.Failed("written again it is another file")
+                if placement(model, ["--train", *base, *plan, *unsaid]) != placement(annotated, ["--train", *base, *unsaid]):
+                    raise harness.Failed("read back it is another plan")
+                worst = difference(harness.train(annotated, [*base, *unsaid], data=data), serial[2 if "--microbatches" in unsaid else 1])
+                there = infer(annotated, [], folder)
+                off = max(harness.ratio(np.abs(there[key] - value), np.abs(value).max()) for key, value in outputs.items())
+            except harness.Failed as error:
+                print(f"{name}\n  FAILED: {error}", flush=True)
+                failed += 1
+                continue
+            good = worst[0] <= BOUND and off <= BOUND
+            passed += good
+            failed += not good
+            print(f"{name}\n  training {worst[0]:.1e}, inference {off:.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
