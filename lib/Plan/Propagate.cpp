@@ -22,13 +22,16 @@ public:
   llvm::DenseMap<Value, Sharding> run() {
     if (mesh.getSize("context") > 1)
       context.emplace(main, mesh);
-    if (views.sequenceParallel && mesh.getSize("tensor") > 1) {
+    if (views.sequenceParallel && mesh.getSize("tensor") > 1)
       rows.emplace(main, mesh);
-      pass(); // finds the dimensions; what comes before the first product is cut in the second round
-      for (Operation *op : targeted)
-        op->removeAttr("para.target");
+    if (rows || context)
+      pass(); // finds dimensions and places, which hold for all of the program in the second round
+    if (rows)
       rows->restart();
-    }
+    for (Operation *op : targeted)
+      op->removeAttr("para.target");
+    if (context && !rows && !context->foundAny() && targeted.empty())
+      return std::move(shardings);
     pass();
     return std::move(shardings);
   }
@@ -76,6 +79,9 @@ private:
     OpSplit best = choose(op, structure, projection, operands, proposals);
     addPartials(op, structure, operands, best);
     best.annotate(op);
+    if (context)
+      for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+        context->noteUse(op, structure, operand, operands[index], projection.getOperand(best, index));
     for (auto [index, result] : llvm::enumerate(op->getResults()))
       shardings[result] = projection.getResult(best, index).getCanonical(typeOf(result), mesh);
     if (rows && op->getNumResults() == 1 && !op->hasAttr("para.target"))
@@ -84,8 +90,10 @@ private:
         targeted.push_back(op);
       }
     if (context && op->getNumResults() == 1 && !op->hasAttr("para.target"))
-      if (auto target = context->getTarget(op, structure, shardings[op->getResult(0)]))
+      if (auto target = context->getTarget(op, structure, shardings[op->getResult(0)])) {
         op->setAttr("para.target", target->getAttr(op->getContext()));
+        targeted.push_back(op);
+      }
     if (auto it = views.constraints.find(op); it != views.constraints.end()) {
       Sharding wanted = it->second.apply(shardings[op->getResult(0)], op->getContext()).getCanonical(typeOf(op->getResult(0)), mesh);
       Sharding made = shardings[op->getResult(0)];

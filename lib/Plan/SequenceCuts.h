@@ -64,19 +64,27 @@ private:
   std::map<std::vector<int64_t>, Place> places; ///< by shape: values of one shape are cut alike, those of the backward pass as those of the forward pass
 };
 
-/// Sums of the backward pass over `context`, of keys and values that were gathered: they end cut as what they are gradients of.
+/// What products take whole over `context` (keys and values) is gathered where it is smallest, before heads share it; sums of its gradients
+/// end cut as it was, where they are smallest.
 class ContextRows {
 public:
   ContextRows(mlir::func::FuncOp main, MeshAttr mesh);
 
   /// Remembers which dimension of a value of the forward pass is cut.
   void note(mlir::Value value, const Sharding &sharding);
-  /// In what sharding the op's result, a sum that is not finished, is to end.
+  /// Remembers that an operand, cut as `is`, is used as `wanted`. What is found holds from the next walk over the program on.
+  void noteUse(mlir::Operation *op, const Structure &structure, mlir::Value operand, const Sharding &is, const Sharding &wanted);
+  bool foundAny() const { return !gathered.empty(); }
+  /// In what sharding the op's result is to end; none: as it is.
   std::optional<Sharding> getTarget(mlir::Operation *op, const Structure &structure, const Sharding &sharding) const;
 
 private:
+  /// Whether the sum becomes smaller before anything but linear ops of one operand takes it.
+  static bool shrinksLater(mlir::Operation *op);
+
   MeshAttr mesh;
   Axis axis;
+  llvm::DenseSet<mlir::Value> gathered;           ///< that are whole
   std::map<std::vector<int64_t>, int64_t> places; ///< by shape: the dimension
   std::set<std::vector<int64_t>> isOfParameter;   ///< shapes whose sums are gradients of weights
 };
