@@ -82,8 +82,9 @@ PeakMemory findPeak(const PlanParts &parts, const PlanPrice &price, llvm::ArrayR
 
 Certificate certify(const PlanParts &parts, const Plan &plan, const PlanPrice &price, llvm::ArrayRef<RacedPlan> plans) {
   Certificate certificate;
-  certificate.lowerBound = price.lowerBound;
-  certificate.gap = price.seconds > 0 ? (price.seconds - price.lowerBound) / price.seconds : 0;
+  certificate.lowerBound = price.getBound();
+  certificate.gap = price.getGap();
+  certificate.ofRace = price.raceBound > 0;
   certificate.priced = plans.size();
   certificate.fitting = llvm::count_if(plans, [](const RacedPlan &raced) { return raced.fault.empty(); });
   for (const auto &actions : parts.schedule.stages)

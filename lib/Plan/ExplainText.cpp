@@ -139,8 +139,13 @@ void printWhatIfs(const Explanation &why, llvm::raw_ostream &os) {
 void printCertificate(const Explanation &why, llvm::raw_ostream &os) {
   const Certificate &certificate = why.certificate;
   os << llvm::formatv("\nproved: {0} runs every pass once and in order, and no stage waits for ever ({1} actions)\n", why.chosen.plan.schedule, certificate.actions);
-  os << llvm::formatv("predicted: {0} plans priced, {1} fit; this plan's step takes at least {2} at these prices (the busiest stage's passes), {3} less than the simulated one\n", certificate.priced,
-                      certificate.fitting, inSeconds(certificate.lowerBound), inPercent(certificate.gap));
+  os << llvm::formatv("predicted: {0} plan{1} priced, {2} fit{3}; at these prices ", certificate.priced, certificate.priced == 1 ? "" : "s", certificate.fitting, certificate.fitting == 1 ? "s" : "");
+  if (!certificate.ofRace)
+    os << llvm::formatv("no order of this plan's passes takes less than {0}, {1} less than the simulated one\n", inSeconds(certificate.lowerBound), inPercent(certificate.gap));
+  else if (certificate.gap <= 0)
+    os << "none of them is faster than this one\n";
+  else
+    os << llvm::formatv("none of them takes less than {0}: this one is within {1} of the fastest\n", inSeconds(certificate.lowerBound), inPercent(certificate.gap));
 }
 } // namespace
 
@@ -210,7 +215,7 @@ llvm::json::Value para::toJson(const RacedPlan &raced, const SearchOptions &opti
       {"breakdown", llvm::json::Object{{"compute", price.compute}, {"exposed", std::move(exposed)}, {"bubble", price.bubble}}},
       {"fits", raced.fault.empty()},
       {"fault", raced.fault},
-      {"lower_bound", price.lowerBound},
-      {"gap", price.seconds > 0 ? (price.seconds - price.lowerBound) / price.seconds : 0},
+      {"lower_bound", price.getBound()},
+      {"gap", price.getGap()},
       {"plan", raced.plan.toJson()}};
 }

@@ -274,6 +274,13 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
   } else {
     sort();
   }
+  if (!plans.empty() && plans.front().fault.empty()) { // what is simulated is slower; of all others, their bounds say how fast they may be
+    double bound = plans.front().price.seconds;
+    for (size_t i = std::min(plans.size(), simulated); i < plans.size(); ++i)
+      if (plans[i].fault.empty())
+        bound = std::min(bound, plans[i].price.lowerBound);
+    plans.front().price.raceBound = bound;
+  }
   return plans;
 }
 

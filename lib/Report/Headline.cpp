@@ -67,7 +67,7 @@ void para::writeHeadline(Page &page) {
   page.os << "<p class=\"sub\">" << (chosen.fault.empty() ? "<b class=\"ok\">fits</b> " : "<b class=\"bad\">does not fit</b> ") << "<b>" << escape(plan.recipe) << "</b> · "
           << escape(describeMesh(plan)) << " · batch " << batch << " in " << plan.microbatches << " microbatch" << (plan.microbatches == 1 ? "" : "es") << " of " << rows
           << (plan.getBatchRanks() > 1 ? " a replica" : "") << " · " << escape(describeMachine(page.options)) << "</p>\n";
-  std::vector<Card> cards = {{"step", number("step", price.seconds, inSeconds(price.seconds)), "at least " + inSeconds(price.lowerBound)},
+  std::vector<Card> cards = {{"step", number("step", price.seconds, inSeconds(price.seconds)), "at least " + inSeconds(price.getBound())},
                              {"samples / s", number("samples", samples, samples < 100 ? llvm::formatv("{0:F2}", samples).str() : grouped(samples)), ""}};
   if (page.why.tokens > 0) {
     double tokens = samples * double(page.why.tokens);
