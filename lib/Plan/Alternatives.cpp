@@ -90,6 +90,8 @@ std::string explainAbsence(const Kind &kind, const PlanRace &race, int64_t ranks
     return llvm::formatv("a batch of {0} has no sample for each of {1} devices", request.batch, ranks).str();
   if (kind.data == Share::All && request.batch % ranks)
     return llvm::formatv("a batch of {0} does not fall into {1} equal parts", request.batch, ranks).str();
+  if (kind.expert == Share::All && (ranks > request.experts || request.experts % ranks))
+    return llvm::formatv("{0} devices do not share {1} experts evenly", ranks, request.experts).str();
   if (kind.zero > 0 && !request.train)
     return "nothing is trained: there are no gradients and no states";
   if (kind.pipeline == Share::All && int64_t(race.getNumLayers()) < ranks)
