@@ -135,7 +135,7 @@ public:
     costs.microbatches = plan.microbatches;
     costs.costs.resize(plan.pipeline * chunks);
     std::vector<PlanPrice::Memory> memory(plan.pipeline);
-    std::vector<double> kept(plan.pipeline * chunks, 0);
+    std::vector<double> kept(plan.pipeline * chunks, 0), reduced = kept;
     std::vector<HostQueue> host(plan.pipeline * chunks);
     auto placeOf = [&](int64_t virtualStage) {
       auto [stage, chunk] = schedule->getPlace(virtualStage);
@@ -145,7 +145,11 @@ public:
       int64_t place = placeOf(virtualStage);
       bool isTail = layer + 1 == cut.size() && !tailWaits;
       addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], works[layers[layer]], seconds[layers[layer]], plan, isTail);
+      reduced[place] += sentGradientBytes(works[layers[layer]]);
     }
+    for (auto [cost, bytes] : llvm::zip_equal(costs.costs, reduced))
+      if (cost.gradientTraffic > 0 && options.execution.gradientOverlap == 0) // when all passes are over, as one message
+        cost.gradientTraffic = send(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, "data", bytes, plan);
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
       double elements = works[layers[layer]].sharedElements;
       int64_t place = placeOf(virtualStage), first = placeOf(0);
