@@ -14,7 +14,6 @@ static const Field<E> kFields[] = {
     {"gradient_seconds", &E::gradientSeconds, 0, 1, "seconds", "of the host, each kernel backward"},
     {"message_seconds", &E::messageSeconds, 0, 1, "seconds", "of the host, each collective"},
     {"pass_seconds", &E::passSeconds, 0, 1, "seconds", "of the host, each pass of a stage"},
-    {"blocks_on_layers", &E::blocksOnLayers, 0, 1, "0 or 1", "the host waits for the device behind each layer"},
     {"blocks_on_launches", &E::blocksOnLaunches, 0, 1, "0 or 1", "the host waits for each kernel"},
     {"gradient_overlap", &E::gradientOverlap, 0, 1, "share", "of the reduction of gradients that runs beside backward passes"},
     {"gather_overlap", &E::gatherOverlap, 0, 1, "share", "of the gathering of a layer's parameters that runs beside the layer before"},

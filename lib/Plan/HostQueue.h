@@ -41,7 +41,7 @@ private:
         continue;
       }
       end = std::max(begin + layer.device, host + layer.host);
-      host = execution.blocksOnLayers > 0 ? end : host + layer.host;
+      host += layer.host;
     }
     return std::max(0.0, end - busy);
   }

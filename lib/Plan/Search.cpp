@@ -1,4 +1,5 @@
 #include "HostQueue.h"
+#include "LayerSeconds.h"
 #include "Pricer.h"
 
 #include "para/Collectives/Passes.h"
@@ -36,16 +37,6 @@ struct Variant {
   std::vector<SegmentWork> regathered; ///< where what is gathered is not kept, if that is another choice
   std::string fault;
 };
-/// Seconds of one layer of a segment under a variant and a size of the data axis.
-struct LayerSeconds {
-  double forward = 0, backwardInput = 0, backwardWeight = 0;
-  double forwardTraffic = 0, backwardTraffic = 0; ///< over `tensor`
-  double gather = 0, scatter = 0;                 ///< over `data`, in every microbatch: of parameters (ZeRO-3), of gradients (from ZeRO-2 on)
-  double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
-  double products = 0, streams = 0, attention = 0; ///< parts of `forward`
-  double getAgain(const Execution &e) const { return streams + e.productsAgain * products + e.attentionAgain * attention; }
-};
-
 class Race : public Pricer {
 public:
   Race(ModuleOp module, ArrayRef<Segment> segments, const SearchOptions &options)

@@ -25,7 +25,6 @@ struct Execution {
   double gradientSeconds = 0; ///< to start a kernel of a pass backward
   double messageSeconds = 0;  ///< to start a collective
   double passSeconds = 0;     ///< for each pass of a stage: its schedule, its messages to neighbours
-  double blocksOnLayers = 0;   ///< 1: the host waits for the device behind each layer
   double blocksOnLaunches = 0; ///< 1: the host waits for each kernel (CUDA_LAUNCH_BLOCKING)
   // Communication.
   double gradientOverlap = 1; ///< of the reduction of gradients, what may run beside backward passes
