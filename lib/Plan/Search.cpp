@@ -167,7 +167,7 @@ public:
     if (parts) {
       *parts = {layers, {}, cut, *schedule, costs, inFlight, options.execution.blocksOnSends != 0};
       for (auto [work, ofLayer] : llvm::zip_equal(works, seconds))
-        parts->segments.push_back(dissect(work, ofLayer, plan));
+        parts->segments.push_back(dissect(work, ofLayer, plan, !tailWaits && &work == &works[layers.back()]));
     }
     finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
     price.flops = getModelFlops(variant, plan);
@@ -363,10 +363,10 @@ private:
   }
 
   /// What a layer costs by itself, and of which kernels and messages.
-  PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
+  PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan, bool isTail) {
     PlanParts::Layer layer;
     HostQueue host;
-    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan, false);
+    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan, isTail);
     auto add = [&](std::string name, bool sends, double seconds) {
       auto it = llvm::find_if(layer.items, [&](const PlanParts::Item &item) { return item.name == name; });
       if (it == layer.items.end())
@@ -381,7 +381,7 @@ private:
         if (message.axis != "data" || !message.isEarly)
           add(describe(message), true, send(kindOf(message.kind), message.axis, message.bytes, plan));
     };
-    bool again = plan.recompute == "full" && options.request.train;
+    bool again = plan.recompute == "full" && options.request.train && !isTail;
     for (int times = 0; times < (again ? 2 : 1); ++times)
       addPhase(work.forward);
     addPhase(work.backwardInput);
