@@ -1,4 +1,5 @@
 #include "HostQueue.h"
+#include "LayerSeconds.h"
 #include "Pricer.h"
 #include "Variants.h"
 
@@ -27,16 +28,6 @@ CollectiveKind kindOf(TrafficWork::Kind kind) {
   }
   return CollectiveKind::AllReduce;
 }
-
-/// Seconds of one layer of a segment under a variant and a size of the axes of replicas.
-struct LayerSeconds {
-  double forward = 0, backwardInput = 0, backwardWeight = 0;
-  double forwardTraffic = 0, backwardTraffic = 0; ///< over `tensor`
-  double gather = 0, scatter = 0;                 ///< over replicas, in every microbatch: of parameters (ZeRO-3), of gradients (from ZeRO-2 on)
-  double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
-  double products = 0, streams = 0, attention = 0; ///< parts of `forward`
-  double getAgain(const Execution &e) const { return streams + e.productsAgain * products + e.attentionAgain * attention; }
-};
 
 class Race : public Pricer {
 public:
@@ -75,7 +66,7 @@ public:
     costs.microbatches = plan.microbatches;
     costs.costs.resize(plan.pipeline * chunks);
     std::vector<PlanPrice::Memory> memory(plan.pipeline);
-    std::vector<double> kept(plan.pipeline * chunks, 0);
+    std::vector<double> kept(plan.pipeline * chunks, 0), reduced = kept;
     std::vector<HostQueue> host(plan.pipeline * chunks);
     auto placeOf = [&](int64_t virtualStage) {
       auto [stage, chunk] = schedule->getPlace(virtualStage);
@@ -85,7 +76,11 @@ public:
       int64_t place = placeOf(virtualStage);
       bool isTail = layer + 1 == cut.size() && !tailWaits;
       addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], works[layers[layer]], seconds[layers[layer]], plan, isTail);
+      reduced[place] += sentGradientBytes(works[layers[layer]]);
     }
+    for (auto [cost, bytes] : llvm::zip_equal(costs.costs, reduced))
+      if (cost.gradientTraffic > 0 && options.execution.gradientOverlap == 0) // when all passes are over, as one message
+        cost.gradientTraffic = send(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, "data", bytes, plan);
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
       double elements = works[layers[layer]].sharedElements;
       int64_t place = placeOf(virtualStage), first = placeOf(0);
@@ -112,7 +107,7 @@ public:
     if (parts) {
       *parts = {layers, {}, cut, *schedule, costs, inFlight, options.execution.blocksOnSends != 0};
       for (auto [work, ofLayer] : llvm::zip_equal(works, seconds))
-        parts->segments.push_back(dissect(work, ofLayer, plan));
+        parts->segments.push_back(dissect(work, ofLayer, plan, !tailWaits && &work == &works[layers.back()]));
     }
     finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
     price.flops = getModelFlops(variant, plan);
@@ -331,10 +326,10 @@ private:
   }
 
   /// What a layer costs by itself, and of which kernels and messages.
-  PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan) {
+  PlanParts::Layer dissect(const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan, bool isTail) {
     PlanParts::Layer layer;
     HostQueue host;
-    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan, false);
+    addLayer(layer.cost, host, layer.memory, layer.memory.activations, work, seconds, plan, isTail);
     auto add = [&](std::string name, bool sends, double seconds) {
       auto it = llvm::find_if(layer.items, [&](const PlanParts::Item &item) { return item.name == name; });
       if (it == layer.items.end())
@@ -349,7 +344,7 @@ private:
         if (message.axis != "data" || !message.isEarly)
           add(describe(message), true, send(kindOf(message.kind), message.axis, message.bytes, plan));
     };
-    bool again = plan.recompute == "full" && options.request.train;
+    bool again = plan.recompute == "full" && options.request.train && !isTail;
     for (int times = 0; times < (again ? 2 : 1); ++times)
       addPhase(work.forward);
     addPhase(work.backwardInput);
