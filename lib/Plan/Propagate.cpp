@@ -126,31 +126,29 @@ private:
     RankedTensorType type = typeOf(operand);
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
     for (auto [factors, cut] : llvm::zip(structure.operands[index], sharding.dims)) {
-      auto lifted = projection.lift(factors, cut);
-      if (lifted && structure.factors[lifted->factor].kind != FactorKind::Whole)
-        result.push_back({lifted->factor, lifted->split, bytes});
+      for (const Projection::Lifted &lifted : projection.liftAll(factors, cut))
+        if (structure.factors[lifted.factor].kind != FactorKind::Whole)
+          result.push_back({lifted.factor, lifted.split, bytes});
     }
     return result;
   }
 
-  /// Adds what fits: a factor is cut once, an axis cuts one factor, and a dimension is cut in one factor only. Of the axes of a proposal
-  /// those before the first that is taken are a coarser cut, which may fit.
-  static void merge(const Structure &structure, OpSplit &split, ArrayRef<Proposal> proposals) {
-    for (Proposal proposal : proposals) {
+  /// Adds what fits: a factor is cut once, an axis cuts one factor, and the cuts of a dimension's factors are one of the dimension. Of the
+  /// axes of a proposal those before the first that is taken are a coarser cut, which may fit.
+  static void merge(const Structure &structure, const Projection &projection, OpSplit &split, ArrayRef<Proposal> proposals) {
+    for (const Proposal &proposal : proposals) {
       if (!split.factors[proposal.factor].axes.empty())
         continue;
-      Axes &axes = proposal.split.axes;
-      axes.erase(llvm::find_if(axes, [&](Axis axis) { return isUsed(split, axis); }), axes.end());
-      bool taken = axes.empty();
-      auto clashes = [&](const DimFactors &factors) {
-        return llvm::is_contained(factors, proposal.factor) &&
-               llvm::any_of(factors, [&](int other) { return !split.factors[other].axes.empty(); });
-      };
+      OpSplit wider = split;
+      FactorSplit &cut = wider.factors[proposal.factor] = proposal.split;
+      cut.axes.erase(llvm::find_if(cut.axes, [&](Axis axis) { return isUsed(split, axis); }), cut.axes.end());
+      auto fits = [&](const DimFactors &factors) { return projection.canBeCut(factors, wider); };
+      bool all = !cut.axes.empty();
       for (const auto &values : {structure.operands, structure.results})
         for (const ValueFactors &value : values)
-          taken |= llvm::any_of(value, clashes);
-      if (!taken)
-        split.factors[proposal.factor] = proposal.split;
+          all &= llvm::all_of(value, fits);
+      if (all)
+        split = wider;
     }
   }
 
@@ -198,9 +196,9 @@ private:
     auto add = [&](ArrayRef<SmallVector<Proposal>> proposals) {
       for (unsigned first : order) {
         OpSplit split = none;
-        merge(structure, split, proposals[first]);
+        merge(structure, projection, split, proposals[first]);
         for (unsigned other : order)
-          merge(structure, split, proposals[other]);
+          merge(structure, projection, split, proposals[other]);
         if (llvm::none_of(candidates, [&](const OpSplit &seen) { return seen.factors == split.factors; }))
           candidates.push_back(split);
       }
