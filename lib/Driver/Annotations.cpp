@@ -1,9 +1,11 @@
 #include "Annotations.h"
 
 #include "para/Cost/Machine.h"
+#include "para/Driver/Race.h"
 #include "para/IR/Program.h"
 #include "para/Import/OnnxImport.h"
 #include "para/Plan/NamedValues.h"
+#include "para/Plan/Planner.h"
 #include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
 
@@ -95,6 +97,20 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
   return llvm::Error::success();
 }
 
+/// As the plan will have them, where no race chooses.
+static int64_t getMicrobatches(const PlanAnnotations &annotations, func::FuncOp main, const DriverOptions &options) {
+  if (options.microbatches || !options.train || !annotations.isMeshFixed() || annotations.mesh.at("pipeline") == 1 || isRaced(options))
+    return options.microbatches;
+  auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
+  PlanRequest request;
+  request.ranks = annotations.ranks;
+  request.mesh = annotations.mesh;
+  request.batch = batch ? batch.getInt() : 1;
+  request.separable = request.batch < 2 || isSeparable(main->getParentOfType<ModuleOp>());
+  auto plan = makeMeshPlan(request);
+  return plan ? plan->microbatches : (llvm::consumeError(plan.takeError()), 0);
+}
+
 int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const AutodiffOptions &autodiff, DriverOptions &options,
                           std::optional<PlanAnnotations> &annotations) {
   auto complain = [](llvm::Error error) {
@@ -118,16 +134,19 @@ int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const 
   std::optional<bool> sequence;
   if (options.sequenceParallel || options.noSequenceParallel)
     sequence = options.sequenceParallel;
-  if (failed(pm.run(*step)) || failed(read->settle(step->lookupSymbol<func::FuncOp>("main"), sequence)))
+  if (failed(pm.run(*step)))
     return 1;
-  if (llvm::Error error = checkShards(*read, options, step->lookupSymbol<func::FuncOp>("main")))
+  auto main = step->lookupSymbol<func::FuncOp>("main");
+  if (failed(read->settle(main, getMicrobatches(*read, main, options), sequence)))
+    return 1;
+  if (llvm::Error error = checkShards(*read, options, main))
     return complain(std::move(error));
   options.configuration = read->configuration;
   options.ranks = read->ranks;
   for (const auto &[axis, size] : read->mesh)
     options.mesh[axis] = size;
   options.stages = read->stages;
-  options.shards.insert(read->shards.begin(), read->shards.end());
+  options.shards.insert(read->imposed.begin(), read->imposed.end());
   if (read->isMeshFixed()) {
     options.sequenceParallel = read->sequenceParallel;
     options.noSequenceParallel = !read->sequenceParallel;

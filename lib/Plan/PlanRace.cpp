@@ -130,7 +130,6 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
         plan.pipeline = pipeline;
         plan.microbatches = microbatches;
         plan.shards = request.shards;
-        plan.stages = request.stages;
         plan.bucketBytes = request.bucketBytes;
         for (plan.zero = 0; plan.zero <= (request.train && data > 1 ? 3 : 0); ++plan.zero) {
           if (request.zero >= 0 && data > 1 && plan.zero != request.zero)
@@ -182,6 +181,7 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
     Plan key = raced.plan;
     key.microbatches = 1;
     key.recipe.clear();
+    key.shards.clear(); // of all plans
     auto &[last, before] = ends[llvm::formatv("{0}", llvm::json::Value(key.toJson()))];
     if (!last || raced.plan.microbatches < last->plan.microbatches) {
       before = last;

@@ -22,6 +22,8 @@ public:
     for (Attribute axis : Plan().getMesh(ctx).getAxes())
       if (StringRef name = cast<StringAttr>(axis).getValue(); name != kMicrobatch && name != "pipeline")
         axes.push_back(name.str());
+    for (unsigned index = 0; index < main.getNumArguments(); ++index)
+      arguments[getArgName(main, index)] = index;
   }
 
   FailureOr<PlanAnnotations> run() {
@@ -222,13 +224,13 @@ private:
     int64_t count = 0;
     std::vector<std::optional<GridAxes>> explained(patterns.size());
     for (const Entry &entry : entries) {
-      int index = entry.value->kind == ModelTensor::Argument ? getArgIndex(main, entry.value->value) : -1;
-      if (index < 0 || entry.cuts.cuts.empty())
+      auto argument = arguments.find(entry.value->value);
+      if (entry.value->kind != ModelTensor::Argument || argument == arguments.end() || entry.cuts.cuts.empty())
         continue;
       const Pattern &pattern = *patterns[entry.pattern].first;
       if (!explained[entry.pattern])
         explained[entry.pattern] = explainShards(sizes, pattern.first, pattern.second);
-      auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim");
+      auto batch = main.getArgAttrOfType<IntegerAttr>(argument->second, "para.batch_dim");
       for (auto [cut, by] : llvm::zip_equal(entry.cuts.cuts, *explained[entry.pattern]))
         for (unsigned axis : by)
           count += batch ? (batch.getInt() == cut.dim) != (axes[axis] == "data") : axes[axis] == "data";
@@ -302,7 +304,7 @@ private:
     // What is not made is kept as it is taken, where all take it alike.
     for (const auto &[value, texts] : taken)
       if (!producers.count(value) && texts.size() == 1)
-        (getArgIndex(main, value) >= 0 ? result.shards : result.taken)[value] = *texts.begin();
+        (arguments.contains(value) ? result.shards : result.taken)[value] = *texts.begin();
   }
 
   const ModelOutline &outline;
@@ -310,6 +312,7 @@ private:
   func::FuncOp main;
   MLIRContext *ctx;
   const std::map<std::string, int64_t> &asked;
+  llvm::StringMap<unsigned> arguments;
   std::vector<std::string> axes; ///< of a stage's ranks, outermost first
   int64_t numStages = 1;
   std::vector<std::optional<int64_t>> stages;
