@@ -63,6 +63,12 @@ private:
     return it == node.configurations.end() ? nullptr : &it->second;
   }
 
+  /// Constants, as sizes are, are everywhere.
+  bool isComputed(StringRef tensor) const {
+    auto it = outline.tensors.find(tensor);
+    return it != outline.tensors.end() && it->second.kind != ModelTensor::Constant;
+  }
+
   /// Numbers of stages may begin anywhere, but none of those between may be left out, and no node may take from a later one.
   bool readStages() {
     stages.resize(outline.nodes.size());
@@ -105,7 +111,7 @@ private:
       if (!node.isLive)
         continue;
       for (const std::string &input : node.inputs)
-        if (auto it = producers.find(input); !input.empty() && it != producers.end() && *stages[it->second] > *stages[index])
+        if (auto it = producers.find(input); it != producers.end() && *stages[it->second] > *stages[index] && isComputed(input))
           error(node.name) << "is on pipeline stage " << *stages[index] + first << ", and takes '" << input << "' from '" << outline.nodes[it->second].name << "' on the later stage " << *stages[it->second] + first;
       for (const std::string &name : node.made) {
         auto [it, isNew] = staged.try_emplace(name, index);
