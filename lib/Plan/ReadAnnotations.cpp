@@ -140,15 +140,17 @@ private:
         error(node.name) << "'" << spec.tensor << "' " << llvm::toString(cuts.takeError());
         continue;
       }
-      ArrayRef<int32_t> shards = outline.assignments[spec.assignment];
-      auto isOutside = [&](size_t device) { return shards[device] >= 0 && (int64_t(device) < from || int64_t(device) >= from + ranks); };
-      auto all = llvm::seq<size_t>(0, shards.size());
-      if (auto device = llvm::find_if(all, isOutside); device != all.end()) {
-        error(node.name) << "'" << spec.tensor << "' is on device " << *device << ", but the devices of the node's pipeline stage are " << from << " to " << from + ranks - 1;
+      const DeviceShards &shards = outline.assignments[spec.assignment];
+      if (auto device = llvm::find_if(shards, [&](auto entry) { return entry.first < from || entry.first >= from + ranks; }); device != shards.end()) {
+        error(node.name) << "'" << spec.tensor << "' is on device " << device->first << ", but the devices of the node's pipeline stage are " << from << " to " << from + ranks - 1;
         continue;
       }
-      if (auto missing = llvm::find(shards.slice(from, ranks), -1); missing != shards.slice(from, ranks).end()) {
-        error(node.name) << "'" << spec.tensor << "' leaves out device " << from + (missing - shards.slice(from, ranks).begin()) << " of the node's pipeline stage, devices " << from << " to " << from + ranks - 1
+      std::vector<int32_t> shardOf;
+      for (auto [device, shard] : shards)
+        if (device == from + int64_t(shardOf.size()))
+          shardOf.push_back(shard);
+      if (int64_t(shardOf.size()) < ranks) {
+        error(node.name) << "'" << spec.tensor << "' leaves out device " << from + int64_t(shardOf.size()) << " of the node's pipeline stage, devices " << from << " to " << from + ranks - 1
                          << ": name them all, those with the same shard in a device group";
         continue;
       }
@@ -157,7 +159,7 @@ private:
           error(node.name) << "'" << spec.tensor << "' is a constant, which every rank has whole; its sharding spec cuts it";
         continue;
       }
-      auto [it, isNew] = numbers.try_emplace({cuts->getGrid(), shards.slice(from, ranks).vec()}, patterns.size());
+      auto [it, isNew] = numbers.try_emplace({cuts->getGrid(), std::move(shardOf)}, patterns.size());
       if (isNew)
         patterns.push_back({&it->first, entries.size()});
       entries.push_back({index, spec.tensor, &tensor->second, llvm::is_contained(node.outputs, spec.tensor), std::move(*cuts), it->second});

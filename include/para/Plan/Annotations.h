@@ -66,7 +66,7 @@ private:
 struct WrittenAnnotations {
   DeviceConfiguration configuration; ///< "para"; devices are called by their place in the mesh: "pipeline=0,data=1,tensor=0"
   std::vector<NodeConfiguration> nodes;
-  std::vector<std::vector<int32_t>> assignments;
+  std::vector<DeviceShards> assignments;
 };
 WrittenAnnotations writeAnnotations(const ModelOutline &outline, mlir::func::FuncOp main);
 
