@@ -85,11 +85,16 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
     if (it == there.end())
       continue;
     Constraint asked = llvm::cantFail(parseConstraint(text)), given = llvm::cantFail(parseConstraint(it->second)); // checked with the flags, and written by us
-    // A file tells how a parameter is used, for which it is whole over `data`.
+    // A file tells how a parameter is used, for which it is whole over `data`; and an axis of one rank cuts nothing.
+    bool isParameter = isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter";
+    auto isMoot = [&](llvm::StringRef axis) {
+      auto size = annotations.mesh.find(axis.str());
+      return (isParameter && axis == "data") || (size != annotations.mesh.end() && size->second == 1);
+    };
     for (Constraint *constraint : {&asked, &given})
       for (auto &dim : constraint->dims)
-        if (dim && isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter")
-          llvm::erase(dim->axes, "data");
+        if (dim)
+          llvm::erase_if(dim->axes, isMoot);
     for (auto [index, dim] : llvm::enumerate(asked.dims))
       if (dim && (asked.dims.size() != given.dims.size() || *dim != *given.dims[index]))
         return fail("--shard '" + name + "=" + text + "' contradicts the model's annotations ('" + annotations.configuration + "'), which have " + it->second + " there: leave the flag out, or the annotations (--ignore-annotations)");

@@ -186,7 +186,7 @@ private:
     report << " and those of the nodes before as these have them";
   }
 
-  /// Sizes of the axes, of the meshes under which every spec is a cut over axes, the one that cuts in the way of plans.
+  /// Sizes of the axes, of the meshes under which every spec is a cut over axes, the one that cuts in the way of plans: over `data` and `tensor`.
   bool chooseMesh() {
     std::vector<SmallVector<int64_t>> meshes = getMeshes(configuration.numDevices / numStages, axes.size());
     if (!entries.empty())
@@ -213,9 +213,10 @@ private:
     if (!cuts && !named && configuration.numDevices > numStages)
       return true; // the planner's to choose
     const SmallVector<int64_t> *best = nullptr;
-    std::tuple<bool, bool, int64_t> bestRank;
+    std::tuple<bool, bool, int64_t, int64_t> bestRank;
     for (const SmallVector<int64_t> &sizes : meshes) {
-      std::tuple<bool, bool, int64_t> rank(!isAsked(sizes), named && sizes != *named, countUnusual(sizes));
+      int64_t rare = llvm::count_if(llvm::zip_equal(axes, sizes), [](auto pair) { return std::get<0>(pair) != "data" && std::get<0>(pair) != "tensor" && std::get<1>(pair) > 1; });
+      std::tuple<bool, bool, int64_t, int64_t> rank(!isAsked(sizes), named && sizes != *named, rare, countUnusual(sizes));
       if (!best || rank < bestRank) {
         best = &sizes;
         bestRank = rank;
