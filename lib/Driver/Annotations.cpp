@@ -47,7 +47,8 @@ llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const Mode
       fitting.push_back(&configuration);
   }
   if (fitting.empty())
-    return fail(flag + (ranks == options.ranks ? "" : " has " + std::to_string(ranks) + " ranks, which") + " contradicts the model's annotations, which are for " + std::to_string(outline.configurations.front().numDevices) +
+    return fail(flag + (ranks == options.ranks ? "" : " has " + std::to_string(ranks) + " ranks, which") +
+                " contradicts the model's annotations, which are for " + std::to_string(outline.configurations.front().numDevices) +
                 " devices: its configurations are " + all + "; --ignore-annotations leaves them out");
   if (fitting.size() > 1)
     llvm::errs() << "para-opt: note: the model has the configurations " << all << " devices; '" << fitting.front()->name << "' is taken\n";
@@ -97,7 +98,8 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
           llvm::erase_if(dim->axes, isMoot);
     for (auto [index, dim] : llvm::enumerate(asked.dims))
       if (dim && (asked.dims.size() != given.dims.size() || *dim != *given.dims[index]))
-        return fail("--shard '" + name + "=" + text + "' contradicts the model's annotations ('" + annotations.configuration + "'), which have " + it->second + " there: leave the flag out, or the annotations (--ignore-annotations)");
+        return fail("--shard '" + name + "=" + text + "' contradicts the model's annotations ('" + annotations.configuration + "'), which have " +
+                    it->second + " there: leave the flag out, or the annotations (--ignore-annotations)");
   }
   return llvm::Error::success();
 }

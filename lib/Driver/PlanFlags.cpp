@@ -8,7 +8,8 @@ static std::map<std::string, int64_t> getSizes(const Plan &plan) { return {{"dat
 
 llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
   auto differ = [&](const llvm::Twine &what, const llvm::Twine &asked, const llvm::Twine &there) {
-    return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" + options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
+    return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" +
+                options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
   };
   if (!options.configuration.empty()) {
     std::map<std::string, int64_t> sizes = getSizes(plan);

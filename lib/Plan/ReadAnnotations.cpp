@@ -82,7 +82,8 @@ private:
     int64_t first = isStaged ? names.begin()->first : 0;
     numStages = isStaged ? names.rbegin()->first - first + 1 : 1;
     if (numStages > configuration.numDevices) {
-      error(names.rbegin()->second) << "is on pipeline stage " << names.rbegin()->first << ", but the configuration '" << configuration.name << "' has " << configuration.numDevices << " devices";
+      error(names.rbegin()->second) << "is on pipeline stage " << names.rbegin()->first
+                                    << ", but the configuration '" << configuration.name << "' has " << configuration.numDevices << " devices";
       return false;
     }
     int64_t previous = first;
@@ -112,7 +113,8 @@ private:
         continue;
       for (const std::string &input : node.inputs)
         if (auto it = producers.find(input); it != producers.end() && *stages[it->second] > *stages[index] && isComputed(input))
-          error(node.name) << "is on pipeline stage " << *stages[index] + first << ", and takes '" << input << "' from '" << outline.nodes[it->second].name << "' on the later stage " << *stages[it->second] + first;
+          error(node.name) << "is on pipeline stage " << *stages[index] + first << ", and takes '" << input << "' from '"
+                           << outline.nodes[it->second].name << "' on the later stage " << *stages[it->second] + first;
       for (const std::string &name : node.made) {
         auto [it, isNew] = staged.try_emplace(name, index);
         if (!isNew && stages[it->second] != stages[index])
@@ -308,7 +310,8 @@ private:
       if (isNew)
         result.shards[value] = text;
       else if (result.shards[value] != text)
-        error(node) << "leaves '" << entry.tensor << "' as " << text << ", which is the same tensor as '" << it->second->tensor << "', that '" << outline.nodes[it->second->node].name << "' leaves as " << result.shards[value];
+        error(node) << "leaves '" << entry.tensor << "' as " << text << ", which is the same tensor as '" << it->second->tensor
+                    << "', that '" << outline.nodes[it->second->node].name << "' leaves as " << result.shards[value];
     }
     // What is not made is kept as it is taken, where all take it alike.
     for (const auto &[value, texts] : taken)

@@ -18,6 +18,8 @@ static std::map<std::string, std::string> findOthers(func::FuncOp main, const st
   std::map<std::string, std::string> others;
   for (const auto &[name, text] : asked) {
     Value value = placed.getNames().find(name);
+    if (!value)
+      continue;
     Sharding there = placed.getValue(value), wanted = llvm::cantFail(parseConstraint(text)).apply(there, main.getContext());
     if (withoutMicrobatches(wanted, cast<RankedTensorType>(value.getType()), placed.getMesh()) != there)
       others[name] = text;
@@ -153,14 +155,16 @@ LogicalResult PlanAnnotations::refit(func::FuncOp main, Plan &plan) const {
   auto step = copy->lookupSymbol<func::FuncOp>("main");
   if (failed(applyPlan(step, plan)))
     return success(); // reported when it is applied
-  PlanAnnotations again = *this;
   {
     ScopedDiagnosticHandler quiet(main.getContext(), [](Diagnostic &) { return success(); });
-    if (succeeded(check(step)))
+    auto others = findOthers(step, shards); // of arguments, what ZeRO has cut further
+    bool areMade = llvm::all_of(others, [&](const auto &entry) { return getArgIndex(main, entry.first) >= 0; });
+    if (succeeded(check(step)) && areMade)
       return success();
   }
   if (!isMeshFixed())
     return check(step);
+  PlanAnnotations again = *this;
   if (failed(again.settle(main, plan.microbatches, std::nullopt)))
     return failure();
   plan.shards.insert(again.imposed.begin(), again.imposed.end());
