@@ -1,5 +1,5 @@
 # What all lit tests share. Features: `shared` (the reference models lie beside the repository, or where PARA_SHARED says),
-# `mpi` (mpirun is there), `cuda` (ptxas is there). A folder's lit.local.cfg adds what only its tests need.
+# `mpi` (mpirun is there), `zstd`, `cuda` (ptxas is there). A folder's lit.local.cfg adds what only its tests need.
 import os
 import shutil
 
@@ -18,6 +18,8 @@ if os.path.isdir(os.path.join(shared, "training")):
     config.available_features.add("shared")
 if shutil.which("mpirun"):
     config.available_features.add("mpi")
+if shutil.which("zstd"):
+    config.available_features.add("zstd")
 if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("cuda")
 

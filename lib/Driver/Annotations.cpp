@@ -1,9 +1,11 @@
 #include "Annotations.h"
 
 #include "para/Cost/Machine.h"
+#include "para/Driver/Race.h"
 #include "para/IR/Program.h"
 #include "para/Import/OnnxImport.h"
 #include "para/Plan/NamedValues.h"
+#include "para/Plan/Planner.h"
 #include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
 
@@ -45,7 +47,8 @@ llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const Mode
       fitting.push_back(&configuration);
   }
   if (fitting.empty())
-    return fail(flag + (ranks == options.ranks ? "" : " has " + std::to_string(ranks) + " ranks, which") + " contradicts the model's annotations, which are for " + std::to_string(outline.configurations.front().numDevices) +
+    return fail(flag + (ranks == options.ranks ? "" : " has " + std::to_string(ranks) + " ranks, which") +
+                " contradicts the model's annotations, which are for " + std::to_string(outline.configurations.front().numDevices) +
                 " devices: its configurations are " + all + "; --ignore-annotations leaves them out");
   if (fitting.size() > 1)
     llvm::errs() << "para-opt: note: the model has the configurations " << all << " devices; '" << fitting.front()->name << "' is taken\n";
@@ -83,16 +86,36 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
     if (it == there.end())
       continue;
     Constraint asked = llvm::cantFail(parseConstraint(text)), given = llvm::cantFail(parseConstraint(it->second)); // checked with the flags, and written by us
-    // A file tells how a parameter is used, for which it is whole over `data`.
+    // A file tells how a parameter is used, for which it is whole over `data`; and an axis of one rank cuts nothing.
+    bool isParameter = isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter";
+    auto isMoot = [&](llvm::StringRef axis) {
+      auto size = annotations.mesh.find(axis.str());
+      return (isParameter && axis == "data") || (size != annotations.mesh.end() && size->second == 1);
+    };
     for (Constraint *constraint : {&asked, &given})
       for (auto &dim : constraint->dims)
-        if (dim && isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter")
-          llvm::erase(dim->axes, "data");
+        if (dim)
+          llvm::erase_if(dim->axes, isMoot);
     for (auto [index, dim] : llvm::enumerate(asked.dims))
       if (dim && (asked.dims.size() != given.dims.size() || *dim != *given.dims[index]))
-        return fail("--shard '" + name + "=" + text + "' contradicts the model's annotations ('" + annotations.configuration + "'), which have " + it->second + " there: leave the flag out, or the annotations (--ignore-annotations)");
+        return fail("--shard '" + name + "=" + text + "' contradicts the model's annotations ('" + annotations.configuration + "'), which have " +
+                    it->second + " there: leave the flag out, or the annotations (--ignore-annotations)");
   }
   return llvm::Error::success();
+}
+
+/// As the plan will have them, where no race chooses.
+static int64_t getMicrobatches(const PlanAnnotations &annotations, func::FuncOp main, const DriverOptions &options) {
+  if (options.microbatches || !options.train || !annotations.isMeshFixed() || annotations.mesh.at("pipeline") == 1 || isRaced(options))
+    return options.microbatches;
+  auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
+  PlanRequest request;
+  request.ranks = annotations.ranks;
+  request.mesh = annotations.mesh;
+  request.batch = batch ? batch.getInt() : 1;
+  request.separable = request.batch < 2 || isSeparable(main->getParentOfType<ModuleOp>());
+  auto plan = makeMeshPlan(request);
+  return plan ? plan->microbatches : (llvm::consumeError(plan.takeError()), 0);
 }
 
 int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const AutodiffOptions &autodiff, DriverOptions &options,
@@ -118,16 +141,19 @@ int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const 
   std::optional<bool> sequence;
   if (options.sequenceParallel || options.noSequenceParallel)
     sequence = options.sequenceParallel;
-  if (failed(pm.run(*step)) || failed(read->settle(step->lookupSymbol<func::FuncOp>("main"), sequence)))
+  if (failed(pm.run(*step)))
     return 1;
-  if (llvm::Error error = checkShards(*read, options, step->lookupSymbol<func::FuncOp>("main")))
+  auto main = step->lookupSymbol<func::FuncOp>("main");
+  if (failed(read->settle(main, getMicrobatches(*read, main, options), sequence)))
+    return 1;
+  if (llvm::Error error = checkShards(*read, options, main))
     return complain(std::move(error));
   options.configuration = read->configuration;
   options.ranks = read->ranks;
   for (const auto &[axis, size] : read->mesh)
     options.mesh[axis] = size;
   options.stages = read->stages;
-  options.shards.insert(read->shards.begin(), read->shards.end());
+  options.shards.insert(read->imposed.begin(), read->imposed.end());
   if (read->isMeshFixed()) {
     options.sequenceParallel = read->sequenceParallel;
     options.noSequenceParallel = !read->sequenceParallel;

@@ -149,14 +149,14 @@ public:
     if (!chosen)
       return complain(chosen.takeError(), planFault);
     plan = std::move(*chosen);
+    if (annotations && failed(annotations->refit(module->lookupSymbol<func::FuncOp>("main"), plan)))
+      return kInputAtFault;
     if (failed(applyPlan(module->lookupSymbol<func::FuncOp>("main"), plan)))
       return kRefused;
     if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(plan.toJson())).str()))
       return kInputAtFault;
     if (options.simulate)
       return kDone;
-    if (annotations && failed(annotations->check(module->lookupSymbol<func::FuncOp>("main"))))
-      return kInputAtFault;
     if (options.emit == "onnx") {
       llvm::Error error = writeAnnotatedModel(*module, outline, plan, options);
       return error ? complain(std::move(error), kInputAtFault) : kDone;

@@ -6,7 +6,8 @@ static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringE
 
 llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
   auto differ = [&](const llvm::Twine &what, const llvm::Twine &asked, const llvm::Twine &there) {
-    return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" + options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
+    return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" +
+                options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
   };
   if (!options.configuration.empty()) {
     for (const auto &[name, size] : options.mesh)

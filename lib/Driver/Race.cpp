@@ -259,5 +259,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
       stream << "  " << plans.front().plan.recipe << ": " << plans.front().fault << "\n";
     return fail("no plan fits\n" + llvm::StringRef(text).rtrim());
   }
-  return plans.front().plan;
+  Plan best = plans.front().plan;
+  if (best.stages.empty())
+    best.stages = request.stages; // of all plans
+  return best;
 }

@@ -26,6 +26,8 @@ public:
   LogicalResult run() {
     for (const onnx::DeviceConfigurationProto &configuration : model.configuration())
       readConfiguration(configuration);
+    if (failed)
+      return failure();
     for (auto [node, place] : llvm::zip_equal(model.graph().node(), outline.nodes)) {
       for (const onnx::NodeDeviceConfigurationProto &entry : node.device_configurations())
         readNode(node, entry, place);
@@ -117,20 +119,20 @@ private:
   /// Gives each device its shard.
   bool assign(const onnx::ShardingSpecProto &proto, int64_t shards, int64_t devices, StringRef node, unsigned &index) {
     StringRef tensor = proto.tensor_name();
-    llvm::DenseMap<int64_t, const onnx::IntIntListEntryProto *> groups;
+    std::map<int64_t, const onnx::IntIntListEntryProto *> groups;
     for (const onnx::IntIntListEntryProto &group : proto.index_to_device_group_map())
       if (!groups.try_emplace(group.key(), &group).second)
         return error(node) << "the device group " << group.key() << " of '" << tensor << "' is given twice", false;
     // Where nothing is cut, a list of several devices holds copies.
     if (proto.device_size() != shards && !(shards == 1 && proto.device_size() > 1))
       return error(node) << "'" << tensor << "' is cut into " << shards << (shards == 1 ? " shard" : " shards") << ", but " << proto.device_size() << " devices or device groups are given", false;
-    std::vector<int32_t> shardOf(devices, -1);
+    DeviceShards shardOf;
     auto put = [&](int64_t device, int64_t shard) {
       if (device < 0 || device >= devices)
         return error(node) << "'" << tensor << "' is on device " << device << ", which is none of the " << devices << " devices, nor a device group", false;
-      if (shardOf[device] >= 0)
-        return error(node) << "'" << tensor << "' names device " << device << " twice", false;
-      shardOf[device] = int32_t(shard);
+      if (shardOf.size() > size_t(devices)) // a group may be named over and over
+        return error(node) << "'" << tensor << "' names some device twice", false;
+      shardOf.push_back({int32_t(device), int32_t(shard)});
       return true;
     };
     for (auto [i, device] : llvm::enumerate(proto.device())) {
@@ -147,6 +149,10 @@ private:
         if (!put(member, shard))
           return false;
     }
+    llvm::sort(shardOf);
+    for (size_t i = 1; i < shardOf.size(); ++i)
+      if (shardOf[i].first == shardOf[i - 1].first)
+        return error(node) << "'" << tensor << "' names device " << shardOf[i].first << " twice", false;
     auto [it, isNew] = known.try_emplace(std::move(shardOf), outline.assignments.size());
     if (isNew)
       outline.assignments.push_back(it->first);
@@ -170,7 +176,7 @@ private:
   const onnx::ModelProto &model;
   ModelOutline &outline;
   MLIRContext *context;
-  std::map<std::vector<int32_t>, unsigned> known;
+  std::map<DeviceShards, unsigned> known;
   bool failed = false;
 };
 } // namespace

@@ -22,7 +22,7 @@ llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(ll
 
 class Writer {
 public:
-  Writer(StringRef bytes, const DeviceConfiguration &configuration, ArrayRef<NodeConfiguration> nodes, ArrayRef<std::vector<int32_t>> assignments)
+  Writer(StringRef bytes, const DeviceConfiguration &configuration, ArrayRef<NodeConfiguration> nodes, ArrayRef<DeviceShards> assignments)
       : bytes(bytes), configuration(configuration), nodes(nodes), assignments(assignments), placed(assignments.size()) {}
 
   llvm::Expected<std::string> run() {
@@ -139,13 +139,11 @@ private:
   }
 
   /// The devices of each shard; several are a group, whose key is negative, as no device's number is.
-  static std::unique_ptr<onnx::ShardingSpecProto> place(ArrayRef<int32_t> shardOf) {
+  static std::unique_ptr<onnx::ShardingSpecProto> place(const DeviceShards &shards) {
     std::vector<std::vector<int64_t>> holders;
-    for (auto [device, shard] : llvm::enumerate(shardOf)) {
-      if (shard < 0)
-        continue;
+    for (auto [device, shard] : shards) {
       holders.resize(std::max<size_t>(holders.size(), shard + 1));
-      holders[shard].push_back(int64_t(device));
+      holders[shard].push_back(device);
     }
     auto proto = std::make_unique<onnx::ShardingSpecProto>();
     for (auto [shard, devices] : llvm::enumerate(holders)) {
@@ -166,14 +164,14 @@ private:
   StringRef bytes;
   const DeviceConfiguration &configuration;
   ArrayRef<NodeConfiguration> nodes;
-  ArrayRef<std::vector<int32_t>> assignments;
+  ArrayRef<DeviceShards> assignments;
   std::vector<std::unique_ptr<onnx::ShardingSpecProto>> placed; ///< by assignment
   size_t number = 0;                                            ///< of the next node
 };
 } // namespace
 
 llvm::Expected<std::string> para::annotateOnnx(StringRef path, const DeviceConfiguration &configuration, ArrayRef<NodeConfiguration> nodes,
-                                               ArrayRef<std::vector<int32_t>> assignments) {
+                                               ArrayRef<DeviceShards> assignments) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return fail("cannot read the model: " + buffer.getError().message());

@@ -1,5 +1,7 @@
 #include "Pricer.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace para;
 
 std::vector<int64_t> para::cutByCost(llvm::ArrayRef<double> costs, int64_t parts) {
@@ -42,16 +44,17 @@ std::vector<int64_t> para::cutEvenly(int64_t layers, int64_t parts) {
 }
 
 std::vector<int64_t> para::cutAsGiven(llvm::ArrayRef<Segment> segments, const std::map<std::string, int64_t> &stages, int64_t parts) {
+  constexpr size_t voters = 9; // of a layer, which may have hundreds of nodes
   std::vector<int64_t> cut;
   for (const Segment &segment : segments)
     for (const std::vector<std::string> &nodes : segment.members) {
       std::map<int64_t, int64_t> votes;
-      for (const std::string &node : nodes)
-        if (auto it = stages.find(node); it != stages.end())
-          ++votes[std::clamp<int64_t>(it->second, 0, parts - 1)];
-      int64_t part = cut.empty() ? 0 : cut.back(), most = 0;
+      for (size_t i = 0; i < nodes.size(); i += llvm::divideCeil(nodes.size(), voters))
+        if (auto it = stages.find(nodes[i]); it != stages.end())
+          ++votes[std::min(it->second, parts - 1)];
+      int64_t least = cut.empty() ? 0 : cut.back(), part = least, most = 0;
       for (auto [stage, count] : votes)
-        if (count > most && stage >= (cut.empty() ? 0 : cut.back())) {
+        if (count > most && stage >= least) {
           part = stage;
           most = count;
         }

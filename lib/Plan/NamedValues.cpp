@@ -20,8 +20,11 @@ NamedValues::NamedValues(func::FuncOp main) {
 Value NamedValues::find(StringRef name) const {
   if (auto it = arguments.find(name); it != arguments.end())
     return it->second;
+  Value tensor = tensors.lookup(name);
   ArrayRef<Operation *> made = getOps(name);
-  return made.empty() ? tensors.lookup(name) : Value(made.back()->getResult(0));
+  // A node without a name is called by its first output, which need not be what it makes last.
+  bool isOutput = tensor && getNodeName(tensor.getLoc()) == name;
+  return made.empty() || isOutput ? tensor : Value(made.back()->getResult(0));
 }
 
 Value NamedValues::findTensor(StringRef name) const {

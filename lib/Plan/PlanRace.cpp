@@ -153,7 +153,6 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   };
   Plan plan;
   plan.shards = request.shards;
-  plan.stages = request.stages;
   plan.bucketBytes = request.bucketBytes;
   for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
     for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
@@ -210,6 +209,7 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
     Plan key = raced.plan;
     key.microbatches = 1;
     key.recipe.clear();
+    key.shards.clear(); // of all plans
     auto &[last, before] = ends[llvm::formatv("{0}", llvm::json::Value(key.toJson()))];
     if (!last || raced.plan.microbatches < last->plan.microbatches) {
       before = last;

@@ -29,7 +29,7 @@ std::vector<int64_t> cutByCost(llvm::ArrayRef<double> costs, int64_t parts);
 /// As many blocks in each part; the layer before them and the one behind go with the nearest.
 std::vector<int64_t> cutEvenly(int64_t layers, int64_t parts);
 
-/// Part of each layer that most of its nodes have in `stages`; parts never go back. A layer of other nodes goes with the one before.
+/// Part of each layer that most of its nodes have in `stages`, by a sample; parts never go back. A layer of other nodes goes with the one before.
 std::vector<int64_t> cutAsGiven(llvm::ArrayRef<Segment> segments, const std::map<std::string, int64_t> &stages, int64_t parts);
 
 /// "products 4096 x 14336 x 4096", "attention: 32 heads, 4096 queries, 4096 keys".

@@ -22,6 +22,8 @@ public:
     for (Attribute axis : Plan().getMesh(ctx).getAxes())
       if (StringRef name = cast<StringAttr>(axis).getValue(); name != kMicrobatch && name != "pipeline")
         axes.push_back(name.str());
+    for (unsigned index = 0; index < main.getNumArguments(); ++index)
+      arguments[getArgName(main, index)] = index;
   }
 
   FailureOr<PlanAnnotations> run() {
@@ -61,6 +63,12 @@ private:
     return it == node.configurations.end() ? nullptr : &it->second;
   }
 
+  /// Constants, as sizes are, are everywhere.
+  bool isComputed(StringRef tensor) const {
+    auto it = outline.tensors.find(tensor);
+    return it != outline.tensors.end() && it->second.kind != ModelTensor::Constant;
+  }
+
   /// Numbers of stages may begin anywhere, but none of those between may be left out, and no node may take from a later one.
   bool readStages() {
     stages.resize(outline.nodes.size());
@@ -74,7 +82,8 @@ private:
     int64_t first = isStaged ? names.begin()->first : 0;
     numStages = isStaged ? names.rbegin()->first - first + 1 : 1;
     if (numStages > configuration.numDevices) {
-      error(names.rbegin()->second) << "is on pipeline stage " << names.rbegin()->first << ", but the configuration '" << configuration.name << "' has " << configuration.numDevices << " devices";
+      error(names.rbegin()->second) << "is on pipeline stage " << names.rbegin()->first
+                                    << ", but the configuration '" << configuration.name << "' has " << configuration.numDevices << " devices";
       return false;
     }
     int64_t previous = first;
@@ -103,8 +112,9 @@ private:
       if (!node.isLive)
         continue;
       for (const std::string &input : node.inputs)
-        if (auto it = producers.find(input); !input.empty() && it != producers.end() && *stages[it->second] > *stages[index])
-          error(node.name) << "is on pipeline stage " << *stages[index] + first << ", and takes '" << input << "' from '" << outline.nodes[it->second].name << "' on the later stage " << *stages[it->second] + first;
+        if (auto it = producers.find(input); it != producers.end() && *stages[it->second] > *stages[index] && isComputed(input))
+          error(node.name) << "is on pipeline stage " << *stages[index] + first << ", and takes '" << input << "' from '"
+                           << outline.nodes[it->second].name << "' on the later stage " << *stages[it->second] + first;
       for (const std::string &name : node.made) {
         auto [it, isNew] = staged.try_emplace(name, index);
         if (!isNew && stages[it->second] != stages[index])
@@ -132,15 +142,17 @@ private:
         error(node.name) << "'" << spec.tensor << "' " << llvm::toString(cuts.takeError());
         continue;
       }
-      ArrayRef<int32_t> shards = outline.assignments[spec.assignment];
-      auto isOutside = [&](size_t device) { return shards[device] >= 0 && (int64_t(device) < from || int64_t(device) >= from + ranks); };
-      auto all = llvm::seq<size_t>(0, shards.size());
-      if (auto device = llvm::find_if(all, isOutside); device != all.end()) {
-        error(node.name) << "'" << spec.tensor << "' is on device " << *device << ", but the devices of the node's pipeline stage are " << from << " to " << from + ranks - 1;
+      const DeviceShards &shards = outline.assignments[spec.assignment];
+      if (auto device = llvm::find_if(shards, [&](auto entry) { return entry.first < from || entry.first >= from + ranks; }); device != shards.end()) {
+        error(node.name) << "'" << spec.tensor << "' is on device " << device->first << ", but the devices of the node's pipeline stage are " << from << " to " << from + ranks - 1;
         continue;
       }
-      if (auto missing = llvm::find(shards.slice(from, ranks), -1); missing != shards.slice(from, ranks).end()) {
-        error(node.name) << "'" << spec.tensor << "' leaves out device " << from + (missing - shards.slice(from, ranks).begin()) << " of the node's pipeline stage, devices " << from << " to " << from + ranks - 1
+      std::vector<int32_t> shardOf;
+      for (auto [device, shard] : shards)
+        if (device == from + int64_t(shardOf.size()))
+          shardOf.push_back(shard);
+      if (int64_t(shardOf.size()) < ranks) {
+        error(node.name) << "'" << spec.tensor << "' leaves out device " << from + int64_t(shardOf.size()) << " of the node's pipeline stage, devices " << from << " to " << from + ranks - 1
                          << ": name them all, those with the same shard in a device group";
         continue;
       }
@@ -149,7 +161,7 @@ private:
           error(node.name) << "'" << spec.tensor << "' is a constant, which every rank has whole; its sharding spec cuts it";
         continue;
       }
-      auto [it, isNew] = numbers.try_emplace({cuts->getGrid(), shards.slice(from, ranks).vec()}, patterns.size());
+      auto [it, isNew] = numbers.try_emplace({cuts->getGrid(), std::move(shardOf)}, patterns.size());
       if (isNew)
         patterns.push_back({&it->first, entries.size()});
       entries.push_back({index, spec.tensor, &tensor->second, llvm::is_contained(node.outputs, spec.tensor), std::move(*cuts), it->second});
@@ -176,7 +188,7 @@ private:
     report << " and those of the nodes before as these have them";
   }
 
-  /// Sizes of the axes, of the meshes under which every spec is a cut over axes, the one that cuts in the way of plans.
+  /// Sizes of the axes, of the meshes under which every spec is a cut over axes, the one that cuts in the way of plans: over `data` and `tensor`.
   bool chooseMesh() {
     std::vector<SmallVector<int64_t>> meshes = getMeshes(configuration.numDevices / numStages, axes.size());
     if (!entries.empty())
@@ -203,9 +215,10 @@ private:
     if (!cuts && !named && configuration.numDevices > numStages)
       return true; // the planner's to choose
     const SmallVector<int64_t> *best = nullptr;
-    std::tuple<bool, bool, int64_t> bestRank;
+    std::tuple<bool, bool, int64_t, int64_t> bestRank;
     for (const SmallVector<int64_t> &sizes : meshes) {
-      std::tuple<bool, bool, int64_t> rank(!isAsked(sizes), named && sizes != *named, countUnusual(sizes));
+      int64_t rare = llvm::count_if(llvm::zip_equal(axes, sizes), [](auto pair) { return std::get<0>(pair) != "data" && std::get<0>(pair) != "tensor" && std::get<1>(pair) > 1; });
+      std::tuple<bool, bool, int64_t, int64_t> rank(!isAsked(sizes), named && sizes != *named, rare, countUnusual(sizes));
       if (!best || rank < bestRank) {
         best = &sizes;
         bestRank = rank;
@@ -222,13 +235,13 @@ private:
     int64_t count = 0;
     std::vector<std::optional<GridAxes>> explained(patterns.size());
     for (const Entry &entry : entries) {
-      int index = entry.value->kind == ModelTensor::Argument ? getArgIndex(main, entry.value->value) : -1;
-      if (index < 0 || entry.cuts.cuts.empty())
+      auto argument = arguments.find(entry.value->value);
+      if (entry.value->kind != ModelTensor::Argument || argument == arguments.end() || entry.cuts.cuts.empty())
         continue;
       const Pattern &pattern = *patterns[entry.pattern].first;
       if (!explained[entry.pattern])
         explained[entry.pattern] = explainShards(sizes, pattern.first, pattern.second);
-      auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim");
+      auto batch = main.getArgAttrOfType<IntegerAttr>(argument->second, "para.batch_dim");
       for (auto [cut, by] : llvm::zip_equal(entry.cuts.cuts, *explained[entry.pattern]))
         for (unsigned axis : by)
           count += batch ? (batch.getInt() == cut.dim) != (axes[axis] == "data") : axes[axis] == "data";
@@ -297,12 +310,13 @@ private:
       if (isNew)
         result.shards[value] = text;
       else if (result.shards[value] != text)
-        error(node) << "leaves '" << entry.tensor << "' as " << text << ", which is the same tensor as '" << it->second->tensor << "', that '" << outline.nodes[it->second->node].name << "' leaves as " << result.shards[value];
+        error(node) << "leaves '" << entry.tensor << "' as " << text << ", which is the same tensor as '" << it->second->tensor
+                    << "', that '" << outline.nodes[it->second->node].name << "' leaves as " << result.shards[value];
     }
     // What is not made is kept as it is taken, where all take it alike.
     for (const auto &[value, texts] : taken)
       if (!producers.count(value) && texts.size() == 1)
-        (getArgIndex(main, value) >= 0 ? result.shards : result.taken)[value] = *texts.begin();
+        (arguments.contains(value) ? result.shards : result.taken)[value] = *texts.begin();
   }
 
   const ModelOutline &outline;
@@ -310,6 +324,7 @@ private:
   func::FuncOp main;
   MLIRContext *ctx;
   const std::map<std::string, int64_t> &asked;
+  llvm::StringMap<unsigned> arguments;
   std::vector<std::string> axes; ///< of a stage's ranks, outermost first
   int64_t numStages = 1;
   std::vector<std::optional<int64_t>> stages;

@@ -57,7 +57,8 @@ public:
       fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
       return price;
     }
-    std::vector<int64_t> cut = plan.stages.empty() || chunks > 1 ? cutLayers(seconds, plan.pipeline * chunks) : cutAsGiven(segments, plan.stages, plan.pipeline);
+    const auto &stages = plan.stages.empty() ? options.request.stages : plan.stages;
+    std::vector<int64_t> cut = stages.empty() || chunks > 1 ? cutLayers(seconds, plan.pipeline * chunks) : cutAsGiven(segments, stages, plan.pipeline);
     const std::vector<int64_t> &inFlight = schedules.find(nameOfSchedule(plan))->second.inFlight;
     bool tailWaits = !inFlight.empty() && inFlight.back() > 1; // as markRecomputed() has it: what follows at once is not computed again
     PipelineCosts costs;

@@ -7,6 +7,8 @@
 #include "para/Plan/Annotations.h"
 #include "para/Plan/Recipes.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -16,6 +18,8 @@ static std::map<std::string, std::string> findOthers(func::FuncOp main, const st
   std::map<std::string, std::string> others;
   for (const auto &[name, text] : asked) {
     Value value = placed.getNames().find(name);
+    if (!value)
+      continue;
     Sharding there = placed.getValue(value), wanted = llvm::cantFail(parseConstraint(text)).apply(there, main.getContext());
     if (withoutMicrobatches(wanted, cast<RankedTensorType>(value.getType()), placed.getMesh()) != there)
       others[name] = text;
@@ -68,13 +72,15 @@ LogicalResult PlanAnnotations::check(func::FuncOp main) const {
   return failure(failed);
 }
 
-LogicalResult PlanAnnotations::settle(func::FuncOp main, std::optional<bool> sequence) {
+LogicalResult PlanAnnotations::settle(func::FuncOp main, int64_t microbatches, std::optional<bool> sequence) {
   if (failed(dropVanished(main)))
     return failure();
+  imposed = shards;
   if (!isMeshFixed())
     return success();
   PlanRequest request;
   request.ranks = ranks;
+  request.microbatches = microbatches;
   request.mesh = mesh;
   auto plan = makeMeshPlan(request);
   if (!plan)
@@ -82,6 +88,9 @@ LogicalResult PlanAnnotations::settle(func::FuncOp main, std::optional<bool> seq
   plan->stages = stages;
   if (sequence.value_or(false) && plan->tensor == 1)
     return main.emitError() << "--sequence-parallel contradicts the model's annotations, which have no tensor-parallel ranks";
+  llvm::StringSet<> arguments;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    arguments.insert(getArgName(main, index));
   std::map<std::string, std::string> all = taken;
   all.insert(shards.begin(), shards.end());
 
@@ -103,7 +112,7 @@ LogicalResult PlanAnnotations::settle(func::FuncOp main, std::optional<bool> seq
     return success(succeeded(check(step)) && others.empty());
   };
   auto settleOn = [&](const Way &way) {
-    shards = way.imposed;
+    imposed = way.imposed;
     sequenceParallel = way.sequenceParallel;
     return success();
   };
@@ -117,14 +126,14 @@ LogicalResult PlanAnnotations::settle(func::FuncOp main, std::optional<bool> seq
       if (succeeded(attempt(way, shards)))
         return settleOn(way);
       for (const auto &[name, text] : others)
-        if (getArgIndex(main, name) >= 0)
+        if (arguments.contains(name))
           way.imposed[name] = text;
       if (!way.imposed.empty() && succeeded(attempt(way, shards)))
         return settleOn(way);
       for (const auto *asked : {&shards, &all}) {
         Way forced = way;
         for (const auto &[name, text] : *asked)
-          if (getArgIndex(main, name) < 0)
+          if (!arguments.contains(name))
             forced.imposed[name] = text;
         left.push_back({forced, asked});
       }
@@ -139,4 +148,26 @@ LogicalResult PlanAnnotations::settle(func::FuncOp main, std::optional<bool> seq
   for (const auto &[name, text] : others)
     main.emitError() << "the sharding specs of '" << name << "' ask for " << text << ", which no plan under the others has";
   return failure();
+}
+
+LogicalResult PlanAnnotations::refit(func::FuncOp main, Plan &plan) const {
+  OwningOpRef<ModuleOp> copy = main->getParentOfType<ModuleOp>().clone();
+  auto step = copy->lookupSymbol<func::FuncOp>("main");
+  if (failed(applyPlan(step, plan)))
+    return success(); // reported when it is applied
+  {
+    ScopedDiagnosticHandler quiet(main.getContext(), [](Diagnostic &) { return success(); });
+    auto others = findOthers(step, shards); // of arguments, what ZeRO has cut further
+    bool areMade = llvm::all_of(others, [&](const auto &entry) { return getArgIndex(main, entry.first) >= 0; });
+    if (succeeded(check(step)) && areMade)
+      return success();
+  }
+  if (!isMeshFixed())
+    return check(step);
+  PlanAnnotations again = *this;
+  if (failed(again.settle(main, plan.microbatches, std::nullopt)))
+    return failure();
+  plan.shards.insert(again.imposed.begin(), again.imposed.end());
+  plan.sequenceParallel = again.sequenceParallel;
+  return success();
 }

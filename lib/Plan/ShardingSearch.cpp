@@ -1,4 +1,5 @@
 #include "para/Plan/ShardingSearch.h"
+#include "para/Plan/NamedValues.h"
 
 #include "para/Cost/Kernel.h"
 #include "para/IR/Program.h"
@@ -333,7 +334,8 @@ std::optional<Plan> para::searchShardings(func::FuncOp main, const Plan &plan, c
   }
   gap = solution->getGap();
   Plan found = plan;
-  std::map<std::string, std::string> nodes; // what a node makes last
+  std::map<std::string, std::string> nodes; // what a node makes
+  NamedValues values(main);
   for (auto [node, strategy] : llvm::zip_equal(problem->nodes, solution->choice)) {
     if (!node.op) {
       std::string text = textOf(node.shardings[strategy]);
@@ -343,7 +345,7 @@ std::optional<Plan> para::searchShardings(func::FuncOp main, const Plan &plan, c
       continue;
     }
     StringRef name = getNodeName(node.op->getLoc());
-    if (getPhase(node.op) != Phase::Forward || node.op->getNumResults() != 1 || node.op->getNumOperands() == 0 || name.empty())
+    if (name.empty() || node.op->getNumResults() != 1 || values.find(name) != node.op->getResult(0))
       continue;
     Structure structure = cast<StructureOpInterface>(node.op).getStructure();
     nodes[name.str()] = textOf(Projection(structure, mesh).getResult(node.splits[strategy], 0).getCanonical(typeOf(node.op->getResult(0)), mesh));

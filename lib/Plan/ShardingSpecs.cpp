@@ -87,11 +87,11 @@ std::vector<ShardingSpec::Dim> para::writeSpec(const Sharding &sharding, ArrayRe
   return dims;
 }
 
-std::vector<int32_t> para::getShards(const Sharding &sharding, int64_t stage, MeshAttr mesh) {
-  std::vector<int32_t> shards(mesh.getNumRanks(), -1);
+DeviceShards para::getShards(const Sharding &sharding, int64_t stage, MeshAttr mesh) {
+  DeviceShards shards;
   ArrayRef<int64_t> sizes = mesh.getSizes();
   llvm::StringMap<int64_t> place;
-  for (int64_t rank = 0; rank < int64_t(shards.size()); ++rank) {
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
     int64_t rest = rank;
     for (unsigned i = sizes.size(); i-- > 0;) {
       StringRef axis = cast<StringAttr>(mesh.getAxes()[i]).getValue();
@@ -106,7 +106,7 @@ std::vector<int32_t> para::getShards(const Sharding &sharding, int64_t stage, Me
     for (const DimSharding &dim : sharding.dims)
       for (Axis axis : dim.axes)
         shard = shard * mesh.getSize(axis.getValue()) + place.lookup(axis.getValue());
-    shards[rank] = int32_t(shard);
+    shards.push_back({int32_t(rank), int32_t(shard)});
   }
   return shards;
 }

@@ -24,8 +24,8 @@ llvm::Expected<SpecCuts> readSpec(const ShardingSpec &spec, llvm::ArrayRef<int64
 /// Dimensions of a spec for a sharding without partial sums; sizes are given where a dimension falls into blocks or units.
 std::vector<ShardingSpec::Dim> writeSpec(const Sharding &sharding, llvm::ArrayRef<int64_t> shape, MeshAttr mesh);
 
-/// The number of the shard that each rank of `stage` has; -1 on other ranks.
-std::vector<int32_t> getShards(const Sharding &sharding, int64_t stage, MeshAttr mesh);
+/// The number of the shard that each rank of `stage` has.
+DeviceShards getShards(const Sharding &sharding, int64_t stage, MeshAttr mesh);
 
 /// As a tensor is spread at one time: without axes of microbatches, in its simplest words.
 Sharding withoutMicrobatches(Sharding sharding, mlir::RankedTensorType type, MeshAttr mesh);

@@ -5,11 +5,15 @@
 
 A small GPT made here, under plans of up to eight ranks. The annotated file must pass ONNX's checker and differ from the model in
 nothing else; read with no flags about plans it must give the same mesh, stages and cuts of parameters, be written again as the same bytes, and
-train on host ranks with the numbers of the serial run to 1e-11 (recipes.py). Inference too: outputs against the serial ones. Exit status 1 if one does not.
+train on host ranks with the numbers of the serial run to 1e-11 (recipes.py). Inference too: outputs against the serial ones. Of plans with random
+constraints on values (shards.py) the file must be written again as it was. Exit status 1 if one does not.
 """
 
 import pathlib
+import random
 import re
+import shlex
+import subprocess
 import sys
 import tempfile
 
@@ -18,6 +22,7 @@ import numpy as np
 import harness
 from odd import make_model
 from recipes import BOUND, difference
+from shards import MESHES, ask
 
 #: flags of the plan -> flags that ONNX has no words for
 PLANS = [
@@ -60,6 +65,26 @@ annotated.check(sys.argv[1], sys.argv[2], model.configuration[0].num_devices, st
     harness.call([str(harness.ROOT / ".venv" / "bin" / "python"), "-c", script, str(first), str(second)])
 
 
+def check_random(model, folder, rng):
+    """Writes a plan of random constraints twice, with the flags that ONNX has no words for; the flags, and what is wrong."""
+    flags = ["--mesh", rng.choice([*MESHES, "data=2,pipeline=2", "tensor=2,pipeline=2"])]
+    for name, dims in dict(ask(rng) for _ in range(rng.randrange(1, 4))).items():
+        flags += ["--shard", f"{name}=[{','.join(dims)}]"]
+    if "tensor=2" in flags[1] and rng.random() < 0.3:
+        flags.append("--sequence-parallel")
+    first, second = pathlib.Path(folder) / "first.onnx", pathlib.Path(folder) / "second.onnx"
+    done = subprocess.run([harness.PARA_OPT, str(model), "--train", *flags, "--emit=onnx", "-o", str(first)], capture_output=True, text=True)
+    if done.returncode == 1 and "--sequence-parallel" in done.stderr or done.returncode == 3:
+        return flags, None  # nothing can stay cut so
+    if done.returncode:
+        return flags, done.stderr
+    unsaid = shlex.split(done.stderr.partition("to be given again as ")[2])
+    done = subprocess.run([harness.PARA_OPT, str(first), "--train", *unsaid, "--emit=onnx", "-o", str(second)], capture_output=True, text=True)
+    if done.returncode:
+        return flags, done.stderr
+    return flags, None if first.read_bytes() == second.read_bytes() else "written again it is another file"
+
+
 def main():
     base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
     passed = failed = 0
@@ -92,6 +117,13 @@ def main():
             passed += good
             failed += not good
             print(f"{name}\n  training {worst[0]:.1e}, inference {off:.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
+        rng = random.Random(5)
+        for _ in range(24):
+            flags, wrong = check_random(model, folder, rng)
+            passed += not wrong
+            failed += bool(wrong)
+            if wrong:
+                print(f"{' '.join(flags)}\n  FAILED: {wrong}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

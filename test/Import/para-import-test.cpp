@@ -75,7 +75,8 @@ static int runFuzz(const para::ImportOptions &options) {
     unsigned errors = 0;
     context.getDiagEngine().registerHandler([&](Diagnostic &d) { errors += d.getSeverity() == DiagnosticSeverity::Error; });
     std::clock_t start = std::clock(); // of the processor: what else the machine does does not count
-    bool ok = succeeded(para::importOnnx(path, options, &context));
+    para::ModelOutline outline;
+    bool ok = succeeded(para::importOnnx(path, options, &context, &outline));
     longest = std::max(longest, double(std::clock() - start) / CLOCKS_PER_SEC);
     ++(ok ? good : bad);
     if (ok == (errors > 0)) {

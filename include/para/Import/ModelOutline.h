@@ -3,7 +3,7 @@
 // What the importer tells of a file beside the program: its nodes and tensors by the names that it gives them, and ONNX's multi-device
 // annotations (IR version 11: DeviceConfigurationProto, NodeDeviceConfigurationProto, ShardingSpecProto), with device groups resolved.
 //
-// Example: a weight in two halves, each on two of four devices: dims {{axis 1, parts {{0, 2}}}}, assignment {0, 1, 0, 1}.
+// Example: a weight in two halves, each on two of four devices: dims {{axis 1, parts {{0, 2}}}}, assignment {{0, 0}, {1, 1}, {2, 0}, {3, 1}}.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_IMPORT_MODELOUTLINE_H
@@ -25,6 +25,9 @@ struct DeviceConfiguration {
   int64_t numDevices = 0;
   std::vector<std::string> devices; ///< their names: none, or one of each
 };
+
+/// Devices in their order, each with the number of its shard.
+using DeviceShards = std::vector<std::pair<int32_t, int32_t>>;
 
 /// Which part of a tensor each device has. Shards are numbered row-major over `dims` as they are listed, and over the parts of each.
 struct ShardingSpec {
@@ -64,8 +67,7 @@ struct ModelOutline {
   std::vector<DeviceConfiguration> configurations;
   std::vector<ModelNode> nodes;        ///< of the main graph, in the order of the file
   llvm::StringMap<ModelTensor> tensors; ///< of the main graph
-  /// Number of the shard that each device has; -1 where it has none.
-  std::vector<std::vector<int32_t>> assignments;
+  std::vector<DeviceShards> assignments;
   bool hasExternalData = false; ///< numbers are in other files, named from the model's folder
 };
 

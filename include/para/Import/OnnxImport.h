@@ -47,7 +47,7 @@ llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(llvm::StringRef pa
 /// the main graph, in `assignments` are the devices of their shards. The IR version is at least 11, all other bytes are the file's.
 /// Fails with a sentence.
 llvm::Expected<std::string> annotateOnnx(llvm::StringRef path, const DeviceConfiguration &configuration, llvm::ArrayRef<NodeConfiguration> nodes,
-                                         llvm::ArrayRef<std::vector<int32_t>> assignments);
+                                         llvm::ArrayRef<DeviceShards> assignments);
 
 } // namespace para
 

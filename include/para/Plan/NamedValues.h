@@ -17,7 +17,8 @@ class NamedValues {
 public:
   explicit NamedValues(mlir::func::FuncOp main);
 
-  /// The parameter, input or state of that name, else what the node makes last, else the tensor; null if there is none.
+  /// The parameter, input or state of that name, else what the node makes (its output of that name, or what it makes last), else
+  /// the tensor; null if there is none.
   mlir::Value find(llvm::StringRef name) const;
   /// The argument or tensor of that name; null if there is none.
   mlir::Value findTensor(llvm::StringRef name) const;

@@ -88,6 +88,14 @@ def grid(model):
     shard(model, "down", "y", [[0, 1], [2, 3]], (0, 2))
 
 
+def contrary(model):
+    """The axis of a weight outermost, that of the batch innermost: weights are cut over para's axis of the batch."""
+    configure(model, 4)
+    shard(model, "up", "x", [[0, 2], [1, 3]], (0, 2))
+    shard(model, "up", "w1", [[0, 1], [2, 3]], (1, 2))
+    shard(model, "down", "y", [[0, 2], [1, 3]], (0, 2))
+
+
 def batch(model):
     configure(model, 4)
     shard(model, "up", "x", [0, 1, 2, 3], (0, 4))
@@ -167,7 +175,7 @@ def unlike(model):
 
 
 CASES = {
-    "megatron": megatron, "grid": grid, "batch": batch, "units": units, "blocks": blocks, "pipeline": pipeline, "staged": staged, "several": several,
+    "megatron": megatron, "grid": grid, "contrary": contrary, "batch": batch, "units": units, "blocks": blocks, "pipeline": pipeline, "staged": staged, "several": several,
     "named": named, "plain": plain,
     "no-devices": lambda m: configure(m, 0),
     "many-devices": lambda m: configure(m, 2**31 - 1),
