@@ -35,6 +35,7 @@ struct OpFacts {
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
   unsigned cost = 0;       ///< arithmetic operations an element
+  unsigned work = 0;       ///< the same with transcendental functions as the arithmetic they become, divisions by the time they take
 };
 
 class FactsCache {
