@@ -23,7 +23,7 @@ void use(void *data) { asm volatile("" : : "r"(data) : "memory"); }
 double para::measureRate(double perCall, double least, llvm::function_ref<void()> work) {
   std::vector<double> rates;
   work(); // pages and caches are warm from here on
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 12; ++round) {
     double start = now(), seconds = 0;
     int64_t calls = 0;
     while (seconds < least) {

@@ -3,6 +3,7 @@
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
+#include "para/Interfaces/Library.h"
 #include "para/Interfaces/Structure.h"
 #include "para/Lower/Kernels.h"
 #include "para/Plan/Segments.h"
@@ -67,6 +68,19 @@ private:
     return size;
   }
 
+  /// Bytes that a rank copies where ranks share memory (runtime/host/SharedCommunicator.cpp, Messages.cpp): each read and written once.
+  static double getCopiedBytes(Operation *op, double sent, double n) {
+    auto library = dyn_cast<LibraryOpInterface>(op);
+    std::optional<LibraryCall> call = library ? library.getLibraryCall() : std::nullopt;
+    switch (call ? call->kind : LibraryCall::AllToAll) {
+    case LibraryCall::AllReduce: return sent * n / (2 * (n - 1)); // reads its piece of all inputs, writes it into all outputs
+    case LibraryCall::ReduceScatter: return sent * (n + 1) / (2 * (n - 1)); // likewise into one
+    case LibraryCall::Send: return 0; // the receiver fetches it
+    case LibraryCall::Recv: return double(bytesOf(op->getResult(0).getType()));
+    default: return sent;
+    }
+  }
+
   void add(Operation *op) {
     Segment &segment = segments[getPhase(op)];
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
@@ -80,6 +94,8 @@ private:
       bool inside = (pointToPoint ? mesh.getNumRanks() : n) <= machine.getRanksPerNode();
       double start = machine.getStartSeconds(inside);
       double rate = machine.getLinkBytesPerSecond(inside);
+      if (machine.getDevice(0).kind == "processor" && (pointToPoint || n > 1))
+        bytes = getCopiedBytes(op, bytes, double(n));
       segment.communication += start * double(pointToPoint ? 1 : n - 1) + bytes / rate;
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward; // elsewhere stages talk to and fro
       if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && op->getNumResults() == 1) {
