@@ -229,7 +229,7 @@ std::vector<double> getPlaces(int64_t stage, int64_t replicas, int64_t stages, i
   if (replicas * stages % cores == 0) {
     std::fill(places.begin(), places.end(), 0);
     for (int64_t i = 0; i < replicas; ++i)
-      places[(stage + i) % cores] += 1;
+      places[(stage * replicas + i) % cores] += 1;
   }
   return places;
 }
