@@ -76,8 +76,7 @@ static void unshareRepeats(func::FuncOp func, FactsCache &facts) {
 
 /// A part of a repeated number is the number repeated less often. Ranks that have a part of a tensor would else fill all of it first, since
 /// where their part begins is not known here.
-static void shortenRepeats(func::FuncOp func) {
-  FactsCache facts;
+static void shortenRepeats(func::FuncOp func, FactsCache &facts) {
   SmallVector<Operation *> shortened;
   for (Operation &op : func.getBody().front()) {
     const OpFacts &f = facts.get(&op);
@@ -99,9 +98,11 @@ static void shortenRepeats(func::FuncOp func) {
   }
   for (Operation *op : llvm::reverse(shortened)) {
     Operation *repeat = op->getOperand(0).getDefiningOp();
-    op->erase();
-    if (isOpTriviallyDead(repeat))
-      repeat->erase();
+    for (Operation *dead : {op, repeat})
+      if (isOpTriviallyDead(dead)) {
+        facts.forget(dead);
+        dead->erase();
+      }
   }
 }
 
@@ -181,8 +182,8 @@ namespace {
 struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass> {
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
-      shortenRepeats(func);
       FactsCache facts; // by op: those of a function go with it
+      shortenRepeats(func, facts);
       for (Operation &op : func.getBody().front().without_terminator())
         if (!facts.get(&op).element && !isa<rt::CallOp>(op)) {
           op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");

@@ -63,17 +63,22 @@ static FormedKernel describe(rt::CallOp call) {
 }
 
 FailureOr<FormedKernels> para::formKernels(ModuleOp module) {
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    main.erase(); // of all stages together
+  OpBuilder builder(module.getContext());
+  OwningOpRef<ModuleOp> copy = ModuleOp::create(builder, module.getLoc());
+  copy->getOperation()->setAttrs(module->getAttrDictionary());
+  builder.setInsertionPointToStart(copy->getBody());
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func.getName() != "main") // all stages together
+      builder.clone(*func);
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
   pm.addPass(createFormCallsPass());
   pm.addPass(createSplitReductionsPass());
   pm.addPass(createFormKernelsPass());
-  if (failed(pm.run(module)))
+  if (failed(pm.run(*copy)))
     return failure();
   FormedKernels result;
-  for (auto func : module.getOps<func::FuncOp>()) {
+  for (auto func : copy->getOps<func::FuncOp>()) {
     FactsCache facts;
     for (Operation &op : func.getBody().front().without_terminator()) {
       auto fused = dyn_cast<rt::FusedOp>(op);

@@ -41,6 +41,8 @@ struct OpFacts {
 class FactsCache {
 public:
   const OpFacts &get(mlir::Operation *op);
+  /// Before `op` is erased: another may come to lie where it was.
+  void forget(mlir::Operation *op) { facts.erase(op); }
 
 private:
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<OpFacts>> facts;

@@ -294,12 +294,9 @@ Price para::priceProgram(ModuleOp module, const Machine &machine) {
   auto mesh = module->getAttrOfType<MeshAttr>("para.mesh");
   int64_t stages = mesh.getSize("pipeline");
   // The host's kernels are known before they are made; what other devices' constants are fitted to counts ops.
-  OwningOpRef<ModuleOp> copy;
   FailureOr<FormedKernels> formed = failure();
-  if (machine.getDevice(0).kind == "processor") {
-    copy = module.clone();
-    formed = formKernels(*copy);
-  }
+  if (machine.getDevice(0).kind == "processor")
+    formed = formKernels(module);
   std::vector<StagePricer> pricers;
   std::vector<StageRun> runs(stages);
   for (int64_t stage = 0; stage < stages; ++stage) {

@@ -30,7 +30,7 @@ struct FormedKernel {
 /// By function.
 using FormedKernels = llvm::StringMap<std::vector<FormedKernel>>;
 
-/// The kernels of the stages of `module`, which is after the schedule stage. Changes it: give it a copy.
+/// The kernels of the stages of `module`, which is after the schedule stage.
 mlir::FailureOr<FormedKernels> formKernels(mlir::ModuleOp module);
 
 } // namespace para
