@@ -119,9 +119,10 @@ private:
   }
 
   void addKernels(const std::vector<FormedKernel> &formed) {
+    CostType type = isDouble() ? CostType::F64 : CostType::F32;
     for (const FormedKernel &kernel : formed)
       if (kernel.kind != FormedKernel::Collective && kernel.kind != FormedKernel::Message)
-        segments[kernel.phase].compute += getSeconds(machine.getDevice(0), kernel, isDouble() ? CostType::F64 : CostType::F32);
+        segments[kernel.phase].compute += getSeconds(machine.getDevice(0), kernel, type);
   }
 
   /// The kernels that the ops become.
@@ -207,30 +208,27 @@ private:
   MeshAttr mesh;
   const Machine &machine;
 };
-} // namespace
-
-namespace {
 /// A stage while its schedule runs.
 struct StageRun {
   SmallVector<std::pair<Phase, int64_t>> actions;
   double compute = 0, communication = 0, sent = 0; ///< all of the step
   size_t next = 0;
   bool isRunning = false;
-  bool hasPassed() const {
-    return llvm::none_of(ArrayRef(actions).drop_front(next), [](auto &action) { return action.first == Phase::Forward || action.first == Phase::Backward; });
-  }
   double left = 0, finish = 0; ///< seconds of the action that runs, on a core of its own; when the last one ended
+
+  /// All passes forward and backward are over.
+  bool hasPassed() const {
+    auto isPass = [](const std::pair<Phase, int64_t> &action) { return action.first == Phase::Forward || action.first == Phase::Backward; };
+    return llvm::none_of(ArrayRef(actions).drop_front(next), isPass);
+  }
 };
 
-/// How many of a stage's ranks run on each core. Where ranks share cores evenly they are bound to them, as runtime/host/Placement.cpp does;
-/// or else the system moves them about, which comes to an even share of each core.
-std::vector<double> getPlaces(int64_t stage, int64_t replicas, int64_t stages, int64_t cores) {
-  std::vector<double> places(cores, double(replicas) / double(cores));
-  if (replicas * stages % cores == 0) {
-    std::fill(places.begin(), places.end(), 0);
-    for (int64_t i = 0; i < replicas; ++i)
-      places[(stage * replicas + i) % cores] += 1;
-  }
+/// How many of a stage's ranks run on each core: runtime/host/Placement.cpp binds ranks that share cores. Where they cannot be shared out
+/// evenly the system places them, which comes to the same within steps that are short.
+std::vector<double> getPlaces(int64_t stage, int64_t replicas, int64_t cores) {
+  std::vector<double> places(cores, 0);
+  for (int64_t i = 0; i < replicas; ++i)
+    places[(stage * replicas + i) % cores] += 1;
   return places;
 }
 
@@ -239,7 +237,7 @@ void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers,
   int64_t stages = int64_t(runs.size()), cores = int64_t(sharedCores);
   std::vector<std::vector<double>> places;
   for (int64_t stage = 0; stage < stages && cores > 0; ++stage)
-    places.push_back(getPlaces(stage, replicas, stages, cores));
+    places.push_back(getPlaces(stage, replicas, cores));
   std::set<std::tuple<int64_t, Phase, int64_t>> finished;
   for (double now = 0;;) {
     for (int64_t stage = 0; stage < stages; ++stage) {
@@ -248,8 +246,11 @@ void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers,
         continue;
       auto [phase, microbatch] = run.actions[run.next];
       Segment &segment = pricers[stage].segments[phase];
-      run.isRunning = llvm::all_of(segment.receivesFrom, [&, phase = phase, microbatch = microbatch](int64_t from) { return finished.count({from, phase, microbatch}) > 0; }) &&
-                      llvm::all_of(segment.joins, [&](int64_t from) { return runs[from].hasPassed(); });
+      run.isRunning = true;
+      for (int64_t from : segment.receivesFrom)
+        run.isRunning &= finished.count({from, phase, microbatch}) > 0;
+      for (int64_t from : segment.joins)
+        run.isRunning &= runs[from].hasPassed();
       run.left = segment.compute + segment.communication;
     }
     std::vector<double> load(cores, 0);
