@@ -145,13 +145,13 @@ static constexpr KernelConstants kBlackwellUltra = [] {
 /// Cores of x86 with oneDNN and our vector kernels, against the peak that Host.cpp measures; by test/Execution/predict.py.
 static constexpr KernelConstants kProcessor = [] {
   KernelConstants c;
-  c.productFraction = 0.9;
-  c.productStart = 8;
-  c.convolutionFraction = 0.95;
-  c.cacheBytesPerSecond = 60e9;
+  c.productFraction = 1;
+  c.productStart = 12;
+  c.convolutionFraction = 0.87;
+  c.cacheBytesPerSecond = 45e9; // until it is measured
   c.streamFraction = 1;
-  c.vectorFraction = 0.5;
-  c.startSeconds = 1e-6;
+  c.vectorFraction = 0.75;
+  c.startSeconds = 2e-7;
   return c;
 }();
 

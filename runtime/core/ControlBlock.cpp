@@ -58,7 +58,7 @@ void ControlBlock::ring(int64_t index) const {
 }
 
 Waiter::Waiter(RankBlock *mine, bool coresAreScarce)
-    : mine(mine), spins(coresAreScarce ? 50 : 2000), yields(coresAreScarce && mine ? 2 : 20000), heard(mine ? mine->bell.load() : 0) {}
+    : mine(mine), spins(coresAreScarce ? 50 : 2000), yields(coresAreScarce && mine ? 30 : 20000), heard(mine ? mine->bell.load() : 0) {}
 
 void Waiter::pause() {
   ++count;

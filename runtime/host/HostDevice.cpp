@@ -192,7 +192,7 @@ Status HostDevice::create(const DeviceOptions &options) {
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
   if (state.coresAreScarce && state.control)
-    bindToCores(*state.manifest, state.rank, state.threads);
+    bindToCores(state.rank, state.world->size(), state.threads);
   omp_set_dynamic(0);
   omp_set_num_threads(int(state.threads));
   flushDenormals(state.threads);
