@@ -135,6 +135,14 @@ static constexpr KernelConstants kBlackwell = [] {
   return c;
 }();
 
+/// Peaks a ninth higher than B200's, of which less is sustained.
+static constexpr KernelConstants kGraceBlackwell = [] {
+  KernelConstants c = kBlackwell;
+  c.productFraction = kOfMost * 1822 / 2500;      // MAMF of GB200
+  c.f8Fraction = 3615.6 / 5000 / (1822 / 2500.0); // likewise
+  return c;
+}();
+
 /// Exponentials twice as fast ("Inside NVIDIA Blackwell Ultra", NVIDIA blog 2025).
 static constexpr KernelConstants kBlackwellUltra = [] {
   KernelConstants c = kBlackwell;
@@ -163,6 +171,7 @@ static const DeviceKind kDeviceKinds[] = {
     {"ada", kTensorTiles, kAda, "as ampere; no measurement of its own"},
     {"hopper", kTensorTiles, kHopper, "ml-engineering MAMF"},
     {"blackwell", kBlackwellTiles, kBlackwell, "ml-engineering MAMF"},
+    {"graceblackwell", kBlackwellTiles, kGraceBlackwell, "ml-engineering MAMF"},
     {"blackwellultra", kBlackwellTiles, kBlackwellUltra, "as blackwell; no measurement of its own"},
 };
 

@@ -49,7 +49,6 @@ static E makeEager() {
   e.kernelSeconds = 90e-6; // with the interpreter's part; fit-runs, as what follows
   e.gradientSeconds = 10e-6;
   e.messageSeconds = 8e-6;
-  e.contention = 0.31;
   e.accumulates = 1;
   e.allocates = 1;
   e.regathers = 1;

@@ -25,7 +25,7 @@ constexpr DeviceRow kH100With96 = {"H100-SXM5-96GB", "hopper", 96, 2400, 60, 60,
 constexpr DeviceRow kH200 = {"H200-SXM-141GB", "hopper", 141, 4800, 67, 67, 494.5, 989, 989, 1979, 132, 50}; // H200 datasheet, 2023
 constexpr DeviceRow kB200 = {
     "B200-SXM-180GB", "blackwell", 180, 8000, 40, 80, 1125, 2250, 2250, 4500, 148, 126}; // DGX B200 datasheet, 2024; l2 by CUDA's query
-constexpr DeviceRow kGB200 = {"GB200-186GB", "blackwell", 186,  8000, 40,  80,
+constexpr DeviceRow kGB200 = {"GB200-186GB", "graceblackwell", 186,  8000, 40,  80,
                               1250,          2500,        2500, 5000, 148, 126};                    // GB200 NVL72 datasheet, 2024; likewise
 constexpr DeviceRow kGB300 = {"GB300-279GB", "blackwellultra", 279,  8000, 1.3,  80,
                               1250,          2500,        2500, 5000, 148, 126}; // GB300 NVL72 datasheet, 2025

@@ -31,7 +31,7 @@ struct Execution {
   double gatherOverlap = 1;   ///< of the gathering of parameters for a layer (ZeRO-3), what may run beside the layer before
   double trafficOverlap = 0;  ///< of collectives within a layer, what runs beside its compute
   double slowdown = 1;        ///< of a collective between passes of other ranks, against one alone
-  double contention = 0;      ///< seconds of compute that are lost for each second of communication beside it
+  double contention = 0.31; ///< seconds of compute that are lost for each second of communication beside it, which takes multiprocessors and memory; fit-runs
   double blocksOnSends = 0;   ///< 1: a stage computes nothing while it sends
   // Kernels.
   double lossBytes = 0;     ///< moved for each element of what the loss is made of, forward and backward; 0: the loss is one kernel each way
