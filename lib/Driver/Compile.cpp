@@ -127,6 +127,8 @@ public:
         }
       if (!chosen)
         return complain(chosen.takeError(), isWrongUsage ? kWrongUsage : kRefused);
+      if (!options.explainFiles.empty()) // which has compared them
+        return kDone;
       raced = std::move(*chosen);
       if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(raced->toJson())).str()))
         return kInputAtFault;

@@ -112,6 +112,37 @@ llvm::Expected<Machine> getMachine(const DriverOptions &options) {
   return Machine::getHost(std::max<int64_t>(1, ranks));
 }
 
+/// The two plans of --explain, priced as the race prices them.
+llvm::Error compareFiles(PlanRace &race, const DriverOptions &options, llvm::raw_ostream &os, bool &isWrongUsage) {
+  const SearchOptions &search = race.getOptions();
+  std::array<ComparedPlan, 2> plans;
+  for (auto [compared, path] : llvm::zip_equal(plans, options.explainFiles)) {
+    auto plan = readPlan(path);
+    if (!plan)
+      return plan.takeError();
+    if (plan->getNumRanks() != search.machine.getNumRanks())
+      return fail("the plan '" + path + "' is for " + llvm::Twine(plan->getNumRanks()) + " ranks, the machine has " + llvm::Twine(search.machine.getNumRanks()));
+    RacedPlan raced = race.price(*plan);
+    compared = {path, *plan, std::nullopt, raced.fault, search.machine.name, {}, {}};
+    if (raced.price.memory.empty())
+      continue;
+    Price price;
+    price.secondsPerStep = raced.price.seconds;
+    price.computeSeconds = raced.price.compute;
+    price.bubbleSeconds = raced.price.bubble;
+    for (const auto &[kind, seconds] : raced.price.exposed)
+      price.exposedSeconds += seconds;
+    for (const PlanPrice::Memory &stage : raced.price.memory) {
+      price.peakBytes.push_back(int64_t(stage.getTotal()));
+      price.stateBytes.push_back(int64_t(stage.parameters + stage.states));
+    }
+    compared.price = price;
+    compared.json = std::move(*toJson(raced, search).getAsObject());
+  }
+  isWrongUsage = false;
+  return printComparison(std::move(plans), os, options.json);
+}
+
 /// What was typed, for a shell.
 std::string quote(const DriverOptions &options) {
   std::string text = "para-opt";
@@ -158,7 +189,7 @@ int64_t countTokens(func::FuncOp main, int64_t batch) {
 } // namespace
 
 bool para::isRaced(const DriverOptions &options) {
-  return (!options.machine.empty() || !options.report.empty() || !options.traceOut.empty()) && options.explainFiles.empty();
+  return (!options.machine.empty() || !options.report.empty() || !options.traceOut.empty()) && (options.explainFiles.empty() || !options.machine.empty());
 }
 
 llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
@@ -218,6 +249,12 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   }
   if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->has_value() ? (*fixed)->shards : request.shards))
     return std::move(error);
+  if (!options.explainFiles.empty()) {
+    PlanRace race(*folded, segments, search);
+    if (llvm::Error error = compareFiles(race, options, os, isWrongUsage))
+      return std::move(error);
+    return Plan();
+  }
   isWrongUsage = false;
   PlanRace race(*folded, segments, search);
   std::vector<RacedPlan> plans;

@@ -40,6 +40,8 @@ std::vector<std::array<std::string, 3>> findDifferences(const Plan &first, const
 double peakOf(const Price &price) { return double(*llvm::max_element(price.peakBytes)); }
 double stateOf(const Price &price) { return double(*llvm::max_element(price.stateBytes)); }
 
+constexpr llvm::StringLiteral kSent = "sent/rank";
+
 struct Quantity {
   const char *name;
   double (*of)(const Price &);
@@ -51,7 +53,7 @@ const Quantity kQuantities[] = {{"step", [](const Price &p) { return p.secondsPe
                                 {"  waiting", [](const Price &p) { return p.bubbleSeconds; }, inSeconds},
                                 {"memory/rank", peakOf, inBytes},
                                 {"  parameters and state", stateOf, inBytes},
-                                {"sent/rank", [](const Price &p) { return double(p.bytesSent); }, inBytes}};
+                                {kSent.data(), [](const Price &p) { return double(p.bytesSent); }, inBytes}};
 
 /// How the program is cut under a plan, in the model's names.
 std::vector<std::string> describe(ModuleOp module, const Plan &plan) {
@@ -71,54 +73,47 @@ std::vector<std::string> describe(ModuleOp module, const Plan &plan) {
   return result;
 }
 
-void printTable(const Candidate *plans[2], const std::string names[2], const std::string machines[2], llvm::raw_ostream &os) {
-  std::string where = machines[0] == machines[1] ? machines[0] : machines[0] + " and " + machines[1];
-  os << "two plans on " << where << " (predicted)\n";
-  size_t width = std::max<size_t>({14, names[0].size() + 2, names[1].size() + 2});
+void printTable(const std::array<ComparedPlan, 2> &plans, llvm::raw_ostream &os) {
+  const auto &[first, second] = plans;
+  os << "two plans on " << first.machine << (first.machine == second.machine ? "" : " and " + second.machine) << " (predicted)\n";
+  size_t width = std::max<size_t>({14, first.name.size() + 2, second.name.size() + 2});
   auto cell = [&](const std::string &text) { os << std::string(width > text.size() ? width - text.size() : 1, ' ') << text; };
   os << std::string(26, ' ');
-  cell(names[0]);
-  cell(names[1]);
+  cell(first.name);
+  cell(second.name);
   cell("difference");
   os << "\n";
   for (const Quantity &quantity : kQuantities) {
+    bool isCounted = llvm::any_of(plans, [&](const ComparedPlan &plan) { return plan.price && plan.price->bytesSent > 0; });
+    if (llvm::StringRef(quantity.name) == kSent && !isCounted)
+      continue;
     os << llvm::formatv("  {0,-24}", quantity.name);
-    for (int i : {0, 1})
-      cell(plans[i]->price ? quantity.print(quantity.of(*plans[i]->price)) : "-");
-    if (plans[0]->price && plans[1]->price) {
-      double difference = quantity.of(*plans[1]->price) - quantity.of(*plans[0]->price);
+    for (const ComparedPlan &plan : plans)
+      cell(plan.price ? quantity.print(quantity.of(*plan.price)) : "-");
+    if (first.price && second.price) {
+      double difference = quantity.of(*second.price) - quantity.of(*first.price);
       cell((difference < 0 ? "-" : "+") + quantity.print(std::abs(difference)));
     }
     os << "\n";
   }
-  for (int i : {0, 1})
-    if (!plans[i]->fault.empty())
-      os << names[i] << " is out: " << plans[i]->fault << "\n";
+  for (const ComparedPlan &plan : plans)
+    if (!plan.fault.empty())
+      os << plan.name << " is out: " << plan.fault << "\n";
 }
 } // namespace
 
-llvm::Error para::comparePlans(ModuleOp module, const NamedPlan &first, const NamedPlan &second, int64_t batch,
-                               llvm::function_ref<Machine(int64_t)> machine, MemoryOracle memory, llvm::raw_ostream &os, bool json) {
-  Candidate candidates[2] = {{first.plan, std::nullopt, ""}, {second.plan, std::nullopt, ""}};
-  const Candidate *plans[2] = {&candidates[0], &candidates[1]};
-  const std::string names[2] = {first.name, second.name};
-  std::vector<Machine> machines;
-  for (Candidate &candidate : candidates) {
-    machines.push_back(machine(candidate.plan.getNumRanks()));
-    price(module, candidate, machines.back(), memory);
-  }
-  if (!candidates[0].price && !candidates[1].price)
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "neither plan can be taken:\n  " + names[0] + ": " + candidates[0].fault + "\n  " + names[1] + ": " + candidates[1].fault);
+llvm::Error para::printComparison(std::array<ComparedPlan, 2> plans, llvm::raw_ostream &os, bool json) {
+  const auto &[first, second] = plans;
+  if (!first.price && !second.price)
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "neither plan can be taken:\n  " + first.name + ": " + first.fault + "\n  " + second.name + ": " + second.fault);
   auto differences = findDifferences(first.plan, second.plan);
   if (json) {
     llvm::json::Array priced;
-    for (int i : {0, 1}) {
-      llvm::json::Object entry;
-      if (candidates[i].price)
-        entry = std::move(*toJson(candidates[i], batch, machines[i]).getAsObject());
-      entry["name"] = names[i];
-      if (!candidates[i].fault.empty())
-        entry["fault"] = candidates[i].fault;
+    for (ComparedPlan &plan : plans) {
+      llvm::json::Object entry = std::move(plan.json);
+      entry["name"] = plan.name;
+      if (!plan.fault.empty())
+        entry["fault"] = plan.fault;
       priced.push_back(std::move(entry));
     }
     llvm::json::Object fields;
@@ -127,20 +122,32 @@ llvm::Error para::comparePlans(ModuleOp module, const NamedPlan &first, const Na
     os << llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{{"plans", std::move(priced)}, {"differences", std::move(fields)}}));
     return llvm::Error::success();
   }
-  std::string places[2] = {machines[0].name, machines[1].name};
-  printTable(plans, names, places, os);
+  printTable(plans, os);
   os << (differences.empty() ? "\nthe plans are the same\n" : "\nthe plans differ in\n");
   for (const auto &[path, left, right] : differences)
     os << llvm::formatv("  {0,-24} {1} -> {2}\n", path, left, right);
-  std::vector<std::string> cuts[2] = {describe(module, first.plan), describe(module, second.plan)};
   for (int i : {0, 1}) {
     bool headed = false;
-    for (const std::string &line : cuts[i])
-      if (!llvm::is_contained(cuts[1 - i], line)) {
+    for (const std::string &line : plans[i].cuts)
+      if (!llvm::is_contained(plans[1 - i].cuts, line)) {
         if (!std::exchange(headed, true))
-          os << "only " << names[i] << " has\n";
+          os << "only " << plans[i].name << " has\n";
         os << "  " << line << "\n";
       }
   }
   return llvm::Error::success();
+}
+
+llvm::Error para::comparePlans(ModuleOp module, const NamedPlan &first, const NamedPlan &second, int64_t batch,
+                               llvm::function_ref<Machine(int64_t)> machine, MemoryOracle memory, llvm::raw_ostream &os, bool json) {
+  std::array<ComparedPlan, 2> plans;
+  for (auto [compared, named] : llvm::zip_equal(plans, std::array<const NamedPlan *, 2>{&first, &second})) {
+    Machine runsOn = machine(named->plan.getNumRanks());
+    Candidate candidate{named->plan, std::nullopt, ""};
+    price(module, candidate, runsOn, memory);
+    compared = {named->name, named->plan, candidate.price, candidate.fault, runsOn.name, {}, describe(module, named->plan)};
+    if (candidate.price)
+      compared.json = std::move(*toJson(candidate, batch, runsOn).getAsObject());
+  }
+  return printComparison(std::move(plans), os, json);
 }

@@ -9,9 +9,13 @@
 #define PARA_PLAN_PLANNER_H
 
 #include "para/Cost/Machine.h"
+#include "para/Plan/Price.h"
 #include "para/Plan/Recipes.h"
 
 #include "mlir/IR/BuiltinOps.h"
+
+#include <array>
+#include <optional>
 
 namespace para {
 
@@ -37,6 +41,20 @@ struct NamedPlan {
   std::string name;
   Plan plan;
 };
+
+/// What a comparison shows of a plan.
+struct ComparedPlan {
+  std::string name;
+  Plan plan;
+  std::optional<Price> price; ///< bytes that are sent: 0 where they are not counted
+  std::string fault;          ///< why it is out
+  std::string machine;
+  llvm::json::Object json;       ///< as --simulate --json has it
+  std::vector<std::string> cuts; ///< how the program is cut, in the model's names
+};
+
+/// Writes two plans side by side. Fails where neither has a price.
+llvm::Error printComparison(std::array<ComparedPlan, 2> plans, llvm::raw_ostream &os, bool json);
 
 /// Prices two plans and writes them side by side: seconds, bytes of memory and of messages with their differences, the fields of the plans that
 /// differ, and what only one of them cuts. `machine` tells what a number of ranks runs on. Fails where neither can be partitioned.
