@@ -154,7 +154,7 @@ static constexpr KernelConstants kBlackwellUltra = [] {
 static constexpr KernelConstants kProcessor = [] {
   KernelConstants c;
   c.productFraction = 1;
-  c.productStart = 12;
+  c.productStart = 10;
   c.convolutionFraction = 0.87;
   c.cacheBytesPerSecond = 45e9; // until it is measured
   c.streamFraction = 1;

@@ -49,7 +49,8 @@ static FormedKernel describe(rt::CallOp call) {
     kernel.batch = int64_t(productOfSizes(list("batch")));
     kernel.m = list("mnk")[0], kernel.n = list("mnk")[1], kernel.k = list("mnk")[2];
     kernel.flops = 2 * double(kernel.batch) * double(kernel.m) * double(kernel.n) * double(kernel.k);
-    kernel.bytes += desc.contains("accumulate") ? double(bytesOf(call.getResult(0))) : 0;
+    kernel.summedBytes = desc.contains("accumulate") ? double(bytesOf(call.getResult(0))) : 0;
+    kernel.bytes += kernel.summedBytes;
   } else if (call.getCallee() == "convolution") {
     kernel.kind = FormedKernel::Convolution;
     int64_t groups = desc.getAs<IntegerAttr>("groups").getInt();

@@ -36,7 +36,10 @@ double getSeconds(const Device &device, const FormedKernel &formed, CostType typ
   kernel.flops = formed.kind == FormedKernel::Fused ? formed.work : formed.flops;
   if (formed.kind == FormedKernel::Convolution)
     kernel.kind = Kernel::Convolution;
-  return kernelSeconds(device, kernel);
+  double seconds = kernelSeconds(device, kernel);
+  if (formed.summedBytes > 0) // a product waits for what it adds to, and writes it again
+    seconds += kernelSeconds(device, Kernel::streaming(2 * formed.summedBytes));
+  return seconds;
 }
 
 class StagePricer {
@@ -94,9 +97,12 @@ private:
       bool inside = (pointToPoint ? mesh.getNumRanks() : n) <= machine.getRanksPerNode();
       double start = machine.getStartSeconds(inside);
       double rate = machine.getLinkBytesPerSecond(inside);
-      if (machine.getDevice(0).kind == "processor" && (pointToPoint || n > 1))
+      double steps = double(pointToPoint ? 1 : n - 1);
+      if (machine.getDevice(0).kind == "processor" && (pointToPoint || n > 1)) {
         bytes = getCopiedBytes(op, bytes, double(n));
-      segment.communication += start * double(pointToPoint ? 1 : n - 1) + bytes / rate;
+        steps = pointToPoint ? 1 : 2; // all meet before and after
+      }
+      segment.communication += start * steps + bytes / rate;
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward; // elsewhere stages talk to and fro
       if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && op->getNumResults() == 1) {
         if (ordered)

@@ -21,6 +21,7 @@ struct FormedKernel {
   mlir::Location location;
   double bytes = 0;                       ///< read and written, each place once
   double work = 0;                        ///< of a fused kernel: operations, a multiplication being one
+  double summedBytes = 0;                 ///< of these, a sum that a product adds to
   double flops = 0;                       ///< of products and convolutions
   int64_t batch = 1, m = 0, n = 0, k = 0; ///< of a product
 
