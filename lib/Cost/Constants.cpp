@@ -12,6 +12,7 @@ using N = NetworkConstants;
 static const Field<K> kKernelFields[] = {
     {"product_fraction", &K::productFraction, 0.01, 1, "of peak flops", "products of many full waves"},
     {"f8_fraction", &K::f8Fraction, 0.01, 1, "of product_fraction", "products of 8-bit elements"},
+    {"unaligned_fraction", &K::unalignedFraction, 0.01, 1, "of a product's rate", "where rows of a matrix are no multiple of 128 bytes"},
     {"product_start", &K::productStart, 0, 1e4, "steps of the reduction", "filling and draining of a tile's pipeline"},
     {"wave_tail", &K::waveTail, 0, 1, "of a wave", "what is lost of idle multiprocessors in the last wave"},
     {"cache_bytes_per_second", &K::cacheBytesPerSecond, 0, 1e13, "bytes/second",
@@ -74,12 +75,14 @@ static constexpr KernelConstants kPlainKernels = {};
 
 // What ampere has is fitted by tools/fit where a line does not say otherwise, rates of products and streams by tools/fit-runs: layers that
 // are measured alone (Zero Bubble, Korthikanti) are up to 10 % slower than those of whole runs elsewhere. Its products in training sustain
-// 0.98 of the most that any shape achieves ("MAMF" of ml-engineering); of kinds where only that most is known, 0.9 of it is taken.
+// 0.93 of the most that any shape achieves ("MAMF" of ml-engineering); of kinds where only that most is known, 0.9 of it is taken.
 static constexpr double kOfMost = 0.9;
 
 static constexpr KernelConstants kAmpere = [] {
   KernelConstants c;
-  c.productFraction = 0.851; // fit-runs; MAMF: 271.2 of 312
+  c.productFraction = 0.81; // fit-runs; MAMF: 271.2 of 312
+  // Whole runs of BLOOM with rows of 3600 bytes (fit-runs); "Matrix Multiplication Background", NVIDIA: multiples of 128 bytes on A100.
+  c.unalignedFraction = 0.54;
   c.productStart = 32;
   c.waveTail = 1;
   c.cacheBytesPerSecond = 50e9; // not measured: somewhat more than half of 64 bytes a clock
@@ -87,7 +90,7 @@ static constexpr KernelConstants kAmpere = [] {
   c.attentionFraction = 0.66;   // FlashAttention-2 (arXiv:2307.08691): up to 73 % forward and 63 % backward, which is 5/7 of the flops
   c.attentionStart = 256;       // not measured: shorter sequences are slower, as the figures there show
   c.attentionHead = 16;         // likewise
-  c.streamFraction = 0.774; // fit-runs
+  c.streamFraction = 0.78; // fit-runs
   c.vectorFraction = 0.8; // not measured
   c.reservedBytes = 68 << 20;
   c.startSeconds = 3e-6;  // not measured: a ramp of all multiprocessors and a latency of memory each way
@@ -112,13 +115,13 @@ static constexpr KernelConstants kAda = [] {
 
 static constexpr KernelConstants kHopper = [] {
   KernelConstants c = kAmpere;
-  c.productFraction = 794.5 / 989;              // MAMF of H100; fit-runs would have more
-  c.streamFraction = 0.66;                      // fit-runs
+  c.productFraction = kOfMost * 794.5 / 989;    // MAMF of H100
+  c.streamFraction = 0.82;                      // fit-runs, with that
   c.reservedBytes = 96 << 20;
   c.f8Fraction = 1428 / 1979.0 / (794.5 / 989); // MAMF of H100 (1402.6) and H200 (1453.4)
   c.cacheBytesPerSecond = 110e9;                // not measured: clusters share what they read
-  c.attentionFraction = 0.66, c.attentionStart = 512,
-  c.attentionHead = 32; // FlashAttention-3 (arXiv:2407.08608): up to 75 % forward, less backward
+  c.attentionFraction = 0.6, c.attentionStart = 512,
+  c.attentionHead = 32; // FlashAttention-3 and cuDNN (arXiv:2407.08608): up to 75 % forward and 57 % backward
   return c;
 }();
 
@@ -127,19 +130,36 @@ static constexpr KernelConstants kBlackwell = [] {
   c.productFraction = kOfMost * 1745 / 2250;      // MAMF of B200
   c.f8Fraction = 3432.5 / 4500 / (1745 / 2250.0); // likewise
   c.cacheBytesPerSecond = 200e9;                  // not measured: pairs of multiprocessors share a tile
+  // Exponentials are as fast as hopper's, products twice (FlashAttention-4, arXiv:2603.05451): cuDNN has about 60 % forward and 40 % backward.
+  c.attentionFraction = 0.45;
+  return c;
+}();
+
+/// Peaks a ninth higher than B200's, of which less is sustained.
+static constexpr KernelConstants kGraceBlackwell = [] {
+  KernelConstants c = kBlackwell;
+  c.productFraction = kOfMost * 1822 / 2500;      // MAMF of GB200
+  c.f8Fraction = 3615.6 / 5000 / (1822 / 2500.0); // likewise
+  return c;
+}();
+
+/// Exponentials twice as fast ("Inside NVIDIA Blackwell Ultra", NVIDIA blog 2025).
+static constexpr KernelConstants kBlackwellUltra = [] {
+  KernelConstants c = kBlackwell;
+  c.attentionFraction = kHopper.attentionFraction;
   return c;
 }();
 
 /// Cores of x86 with oneDNN and our vector kernels, against the peak that Host.cpp measures; by test/Execution/predict.py.
 static constexpr KernelConstants kProcessor = [] {
   KernelConstants c;
-  c.productFraction = 0.9;
-  c.productStart = 8;
-  c.convolutionFraction = 0.95;
-  c.cacheBytesPerSecond = 60e9;
+  c.productFraction = 1;
+  c.productStart = 12;
+  c.convolutionFraction = 0.87;
+  c.cacheBytesPerSecond = 45e9; // until it is measured
   c.streamFraction = 1;
-  c.vectorFraction = 0.5;
-  c.startSeconds = 1e-6;
+  c.vectorFraction = 0.75;
+  c.startSeconds = 2e-7;
   return c;
 }();
 
@@ -151,6 +171,8 @@ static const DeviceKind kDeviceKinds[] = {
     {"ada", kTensorTiles, kAda, "as ampere; no measurement of its own"},
     {"hopper", kTensorTiles, kHopper, "ml-engineering MAMF"},
     {"blackwell", kBlackwellTiles, kBlackwell, "ml-engineering MAMF"},
+    {"graceblackwell", kBlackwellTiles, kGraceBlackwell, "ml-engineering MAMF"},
+    {"blackwellultra", kBlackwellTiles, kBlackwellUltra, "as blackwell; no measurement of its own"},
 };
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@ static const Field<E> kFields[] = {
     {"gradient_seconds", &E::gradientSeconds, 0, 1, "seconds", "of the host, each kernel backward"},
     {"message_seconds", &E::messageSeconds, 0, 1, "seconds", "of the host, each collective"},
     {"pass_seconds", &E::passSeconds, 0, 1, "seconds", "of the host, each pass of a stage"},
+    {"blocks_on_launches", &E::blocksOnLaunches, 0, 1, "0 or 1", "the host waits for each kernel"},
     {"gradient_overlap", &E::gradientOverlap, 0, 1, "share", "of the reduction of gradients that runs beside backward passes"},
     {"gather_overlap", &E::gatherOverlap, 0, 1, "share", "of the gathering of a layer's parameters that runs beside the layer before"},
     {"traffic_overlap", &E::trafficOverlap, 0, 1, "share", "of collectives within a layer that run beside its compute"},
@@ -24,10 +25,16 @@ static const Field<E> kFields[] = {
     {"loss_kept", &E::lossKept, 0, 100, "bytes", "likewise kept for the pass backward"},
     {"loss_temporary", &E::lossTemporary, 0, 100, "bytes", "likewise there at most, besides"},
     {"attention", &E::attention, 0.01, 1, "share", "of the rate of the best fused attention"},
+    {"rescales", &E::rescales, 0, 1, "0 or 1", "operands of 8 bits are scaled by their own greatest: a pass more over each, no cast is fused"},
     {"accumulates", &E::accumulates, 0, 1, "0 or 1", "gradients of a microbatch are added up by kernels of their own"},
     {"regathers", &E::regathers, 0, 1, "0 or 1", "what is gathered for products is gathered again in the pass backward"},
+    {"layers_again", &E::layersAgain, 0, 1, "share", "of the layers that full recomputation computes again"},
+    {"streams_again", &E::streamsAgain, 0, 1, "0 or 1", "selective recomputation keeps the results of products and attention alone"},
+    {"products_again", &E::productsAgain, 0, 1, "share", "then, of a layer's products that it computes again"},
+    {"attention_again", &E::attentionAgain, 0, 1, "share", "then, of attention that it computes again"},
     {"dropout", &E::dropout, 0, 1, "0 or 1", "of attention scores and before residual sums"},
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
+    {"allocates", &E::allocates, 0, 1, "0 or 1", "memory is taken and given back as passes run: chunks of a stage share it"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
     {"fragmentation", &E::fragmentation, 0, 1, "share", "of what is allocated that the allocator loses"},
 };
@@ -39,11 +46,11 @@ static E makeCompiled() { return E(); }
 static E makeEager() {
   E e;
   e.kind = "eager";
-  e.kernelSeconds = 80e-6; // with the interpreter's part; fit-runs, as what follows
-  e.gradientSeconds = 17e-6;
+  e.kernelSeconds = 90e-6; // with the interpreter's part; fit-runs, as what follows
+  e.gradientSeconds = 10e-6;
   e.messageSeconds = 8e-6;
-  e.contention = 0.74;
   e.accumulates = 1;
+  e.allocates = 1;
   e.regathers = 1;
   // A cross-entropy of halves: cast (6), log-softmax (8); backward of it and of the choice (16 and more), cast (6).
   e.lossBytes = 36, e.lossKept = 4, e.lossTemporary = 10;

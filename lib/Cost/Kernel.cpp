@@ -49,8 +49,12 @@ double getProductSeconds(const Device &device, const Kernel &kernel) {
   double memory = kernel.bytes / getStreamRate(device);
   if (kernel.m <= 0 || kernel.n <= 0 || kernel.k <= 0 || device.kind == "plain")
     return std::max(kernel.flops / rate, memory);
-  if (device.kind == "processor") // tiles are as small as registers
-    return std::max(kernel.flops * (1 + c.productStart / double(kernel.k)) / rate, memory);
+  if (device.kind == "processor") { // tiles are as small as registers; panels are packed along each side
+    double edges = (1 + c.productStart / double(kernel.m)) * (1 + c.productStart / double(kernel.n)) * (1 + c.productStart / double(kernel.k));
+    return std::max(kernel.flops * edges / rate, memory);
+  }
+  if (int64_t line = 128 / getBytes(kernel.type); kernel.m % line || kernel.n % line || kernel.k % line)
+    rate *= c.unalignedFraction;
   double batch = double(std::max<int64_t>(1, kernel.batch)), m = double(kernel.m), n = double(kernel.n), k = double(kernel.k);
   double width = double(getBytes(kernel.type)), perUnit = rate / device.multiprocessors;
   double perStep = kernel.flops / (batch * m * n * k); // 2, for what is dense

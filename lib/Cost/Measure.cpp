@@ -23,7 +23,7 @@ void use(void *data) { asm volatile("" : : "r"(data) : "memory"); }
 double para::measureRate(double perCall, double least, llvm::function_ref<void()> work) {
   std::vector<double> rates;
   work(); // pages and caches are warm from here on
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 12; ++round) {
     double start = now(), seconds = 0;
     int64_t calls = 0;
     while (seconds < least) {
@@ -70,5 +70,23 @@ double para::measureMemoryBytesPerSecond() {
     for (float &value : values)
       value += 1;
     use(values.data());
+  });
+}
+
+#if defined(__x86_64__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+static void addArrays(const float *x, const float *y, float *sum, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    sum[i] = x[i] + y[i];
+}
+
+double para::measureCacheBytesPerSecond(double bytes) {
+  size_t count = size_t(bytes) / sizeof(float);
+  std::vector<float> x(count, 1), y(count, 2), sum(count);
+  return measureRate(3.0 * double(count) * sizeof(float), 0.01, [&] {
+    use(x.data());
+    addArrays(x.data(), y.data(), sum.data(), count);
+    use(sum.data());
   });
 }

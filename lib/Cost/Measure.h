@@ -19,6 +19,8 @@ double measureRate(double perCall, double least, llvm::function_ref<void()> work
 double measureFlopsPerSecond();
 /// Bytes of a copy that does not fit in the caches, read and written.
 double measureMemoryBytesPerSecond();
+/// Bytes of sums of two arrays of `bytes` each into a third, which together fit in the last cache.
+double measureCacheBytesPerSecond(double bytes);
 
 } // namespace para
 

@@ -257,6 +257,7 @@ private:
     request.batch = getBatch();
     request.train = options.train;
     request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(module);
+    request.experts = countExperts(module.lookupSymbol<func::FuncOp>("main"));
     request.microbatches = options.microbatches;
     request.bucketBytes = getMachine(std::max<int64_t>(1, request.ranks)).getBucketBytes();
     request.zero = options.zero;
@@ -282,8 +283,10 @@ private:
       request.zero = -1; // the recipe's own; another is refused
       return finish(makeRecipe(options.plan, request), module, request);
     }
-    bool isOpen = !options.configuration.empty() && options.mesh.size() <= 1; // annotations fix the pipeline at most
-    if ((!options.mesh.empty() && !isOpen) || request.ranks == 1)
+    int64_t left = request.ranks; // for axes that --mesh does not name
+    for (auto &[axis, size] : options.mesh)
+      left = left % size ? 0 : left / size;
+    if (request.ranks == 1 || (!options.mesh.empty() && left <= 1))
       return finish(makeMeshPlan(request), module, request);
     std::vector<Plan> candidates = getCandidates(request);
     addSearched(module, request, candidates);

@@ -146,8 +146,8 @@ ArrayRef<Flag> getFlags() {
       {"--ranks", "N", "plan for N host ranks (default 1)", Takes::Value, number(&D::ranks, 1)},
       {"--machine", "SPEC", "plan for a machine: a preset with a node count (dgx-h100:16, a100-80:1x4) or a JSON file", Takes::Value,
        checked(&D::machine, [](StringRef value) { return Machine::get(value).takeError(); })},
-      {"--plan", "P", "auto (default), data-parallel, ddp, zero1, zero2, zero3, tensor, pipeline, model-parallel, or a plan file", Takes::Value, checked(&D::plan, checkPlanName)},
-      {"--mesh", "data=2,tensor=2", "fixes the mesh: data, tensor, pipeline", Takes::Value, [](D &o, StringRef v) -> Error {
+      {"--plan", "P", "auto (default), data-parallel, ddp, zero1, zero2, zero3, tensor, expert, pipeline, model-parallel, or a plan file", Takes::Value, checked(&D::plan, checkPlanName)},
+      {"--mesh", "data=2,tensor=2", "sizes of mesh axes: data, expert (experts of a layer), context (parts of the sequence), tensor, pipeline; with more --ranks than that, the others are chosen", Takes::Value, [](D &o, StringRef v) -> Error {
          if (Error error = readNumbers(v, o.mesh))
            return error;
          return checkMesh(o.mesh);

@@ -4,18 +4,15 @@ using namespace para;
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
-static std::map<std::string, int64_t> getSizes(const Plan &plan) { return {{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}}; }
-
 llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
   auto differ = [&](const llvm::Twine &what, const llvm::Twine &asked, const llvm::Twine &there) {
     return fail("--plan=" + options.plan + " has " + what + there + ", which contradicts the model's annotations ('" +
                 options.configuration + "'): " + asked + "; --ignore-annotations leaves them out");
   };
   if (!options.configuration.empty()) {
-    std::map<std::string, int64_t> sizes = getSizes(plan);
-    for (const auto &[axis, size] : options.mesh)
-      if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
-        return differ(axis + "=", llvm::Twine(size), llvm::Twine(there));
+    for (const auto &[name, size] : options.mesh)
+      if (const PlanAxis *axis = findPlanAxis(name); (axis ? plan.*axis->size : 1) != size)
+        return differ(name + "=", llvm::Twine(size), llvm::Twine(axis ? plan.*axis->size : 1));
     for (const auto &[name, text] : options.shards)
       if (auto it = plan.shards.find(name); it != plan.shards.end() && it->second != text)
         return differ("'" + name + "' as ", text, it->second);
@@ -33,13 +30,12 @@ llvm::Error para::checkAgainstFlags(const Plan &plan, const DriverOptions &optio
     return fail(flag + "=" + asked + " contradicts --plan=" + options.plan + ", which has " + there + ": leave one of them out");
   };
   if (options.plan != "auto") {
-    std::map<std::string, int64_t> sizes = getSizes(plan);
-    for (const auto &[axis, size] : options.mesh)
-      if (int64_t there = sizes.count(axis) ? sizes[axis] : 1; there != size)
-        return differ("--mesh " + axis, llvm::Twine(size), llvm::Twine(there));
+    for (const auto &[name, size] : options.mesh)
+      if (const PlanAxis *axis = findPlanAxis(name); (axis ? plan.*axis->size : 1) != size)
+        return differ("--mesh " + name, llvm::Twine(size), llvm::Twine(axis ? plan.*axis->size : 1));
     if (options.microbatches > 0 && options.microbatches != plan.microbatches)
       return differ("--microbatches", llvm::Twine(options.microbatches), llvm::Twine(plan.microbatches));
-    if (options.zero >= 0 && plan.data > 1 && options.zero != plan.zero)
+    if (options.zero >= 0 && plan.getReplicas() > 1 && options.zero != plan.zero)
       return differ("--zero", llvm::Twine(options.zero), llvm::Twine(plan.zero));
     if (!options.recompute.empty() && options.recompute != "auto" && options.recompute != plan.recompute)
       return differ("--recompute", options.recompute, plan.recompute);

@@ -38,6 +38,7 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
     search.type = isF8 ? CostType::F8 : isBf16 ? CostType::BF16 : CostType::F16;
     search.storage.compute = search.storage.parameter = search.storage.gathered = 2;
     search.storage.master = 4;
+    search.storage.operand = isF8 ? 1 : 0;
   } else if (options.precision == "f64" || (options.precision.empty() && type.isF64())) {
     search.type = CostType::F64;
     search.storage.compute = search.storage.parameter = search.storage.gathered = search.storage.gradient = search.storage.reduced = search.storage.state = 8;
@@ -52,6 +53,7 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
   search.storage.lossKept = execution.lossKept;
   search.storage.lossTemporary = execution.lossTemporary;
   search.storage.regathers = execution.regathers != 0;
+  search.storage.rescales = execution.rescales != 0;
   search.storage.dropout = execution.dropout != 0;
 }
 
@@ -200,6 +202,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   buildAutodiffPipeline(pm, autodiff);
   if (failed(pm.run(*folded)))
     return fail("the training step cannot be derived");
+  request.experts = countExperts(folded->lookupSymbol<func::FuncOp>("main"));
   request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(*folded);
   auto fixed = getFixedPlan(options, request);
   if (!fixed)
@@ -210,8 +213,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
       return std::move(error);
     if (llvm::Error error = checkAgainstFlags(plan, options))
       return std::move(error);
-    if (plan.microbatches > request.batch || plan.data > request.batch)
-      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.data) + " ranks; a larger batch (--dim batch=N) can be cut so");
+    if (plan.microbatches > request.batch || plan.getBatchRanks() > request.batch)
+      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.getBatchRanks()) + " ranks; a larger batch (--dim batch=N) can be cut so");
   }
   if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->has_value() ? (*fixed)->shards : request.shards))
     return std::move(error);

@@ -131,6 +131,7 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
   auto isIn = [](ArrayRef<int64_t> list, int64_t d) { return llvm::is_contained(list, d); };
   MatmulPlan plan;
+  bool isSwapped = false; // makes the transpose of the result, of the operands in the other order
   for (int attempt = 0;; ++attempt) {
     SmallVector<MatmulDim> batch, rows, columns, contract;
     unsigned next = 0;
@@ -144,20 +145,29 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
         columns.push_back({shapeOf(rhs)[d], 0, b.strides[d], cStrides[next++]});
     for (auto [l, r] : llvm::zip_equal(call.lhsContract, call.rhsContract))
       contract.push_back({shapeOf(lhs)[l], a.strides[l], b.strides[r], 0});
+    if (isSwapped) {
+      rows.swap(columns);
+      for (auto *dims : {&batch, &rows, &columns, &contract})
+        for (MatmulDim &dim : *dims)
+          std::swap(dim.a, dim.b);
+    }
     MatmulObstacle obstacle = planMatmul(batch, rows, columns, contract, plan);
     if (obstacle == MatmulObstacle::None)
       break;
-    if (attempt == 4)
+    if (attempt == 5)
       return false;
     if (obstacle == MatmulObstacle::Result) {
       if (stored == result)
         return false;
+      isSwapped = !isSwapped;
+      if (isSwapped)
+        continue;
       stored = result;
       cStrides = stridesOf(shape);
       continue;
     }
     // Copies one side with its contracted dimensions last, in the order of the contraction.
-    bool left = obstacle == MatmulObstacle::Lhs || (obstacle == MatmulObstacle::Contract && attempt % 2 == 0);
+    bool left = obstacle == (isSwapped ? MatmulObstacle::Rhs : MatmulObstacle::Lhs) || (obstacle == MatmulObstacle::Contract && attempt % 2 == 0);
     Value side = left ? lhs : rhs;
     ArrayRef<int64_t> sideBatch = left ? call.lhsBatch : call.rhsBatch, sideContract = left ? call.lhsContract : call.rhsContract;
     SmallVector<int64_t> order(sideBatch), strides(shapeOf(side).size());
@@ -181,6 +191,8 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
                                    attr("c_batch", plan.cBatch),
                                    attr("mnk", {plan.m, plan.n, plan.k}),
                                    attr("strides", {plan.aRow, plan.aColumn, plan.bRow, plan.bColumn, plan.cRow})};
+  if (isSwapped)
+    std::swap(a, b);
   rt::CallOp made = create(op, "matmul", {a.base, b.base}, {a.offset, b.offset}, stored.getType(), desc);
   stored.replaceAllUsesWith(made.getResult(0));
   return true;

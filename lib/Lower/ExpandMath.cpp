@@ -5,7 +5,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace para;
@@ -14,18 +13,6 @@ namespace para {
 #define GEN_PASS_DEF_EXPANDMATHPASS
 #include "para/Lower/Passes.h.inc"
 } // namespace para
-
-static Value expand(ImplicitLocOpBuilder &b, Operation *op, ValueRange x) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::ExpOp) { return functions::exp(b, x[0]); })
-      .Case([&](math::LogOp) { return functions::log(b, x[0]); })
-      .Case([&](math::TanhOp) { return functions::tanh(b, x[0]); })
-      .Case([&](math::ErfOp) { return functions::erf(b, x[0]); })
-      .Case([&](math::SinOp) { return functions::sin(b, x[0]); })
-      .Case([&](math::CosOp) { return functions::cos(b, x[0]); })
-      .Case([&](math::PowFOp) { return functions::pow(b, x[0], x[1]); })
-      .Default([](Operation *) { return Value(); });
-}
 
 namespace {
 struct ExpandMathPass : public para::impl::ExpandMathPassBase<ExpandMathPass> {
@@ -47,7 +34,7 @@ struct ExpandMathPass : public para::impl::ExpandMathPassBase<ExpandMathPass> {
       if (narrow)
         for (Value &x : operands)
           x = arith::ExtFOp::create(b, wide, x);
-      Value result = expand(b, op, operands);
+      Value result = functions::expand(b, op, operands);
       if (narrow)
         result = arith::TruncFOp::create(b, type, result);
       op->getResult(0).replaceAllUsesWith(result);

@@ -3,6 +3,7 @@
 
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
+#include "para/Ops/TensorBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -70,6 +71,38 @@ static void unshareRepeats(func::FuncOp func, FactsCache &facts) {
           own->setAttr(name, attr);
       user->replaceUsesOfWith(op.getResult(0), own->getResult(0));
     }
+  }
+}
+
+/// A part of a repeated number is the number repeated less often. Ranks that have a part of a tensor would else fill all of it first, since
+/// where their part begins is not known here.
+static void shortenRepeats(func::FuncOp func, FactsCache &facts) {
+  SmallVector<Operation *> shortened;
+  for (Operation &op : func.getBody().front()) {
+    const OpFacts &f = facts.get(&op);
+    Operation *repeat = f.move ? op.getOperand(f.accesses[0].operand).getDefiningOp() : nullptr;
+    if (!repeat || !facts.get(repeat).move || sizeOf(repeat->getResult(0)) == 1)
+      continue;
+    Value number = repeat->getOperand(facts.get(repeat).accesses[0].operand);
+    if (sizeOf(number) != 1)
+      continue;
+    OpBuilder builder(&op);
+    TensorBuilder t(op.getLoc(), builder);
+    Operation *before = op.getPrevNode();
+    Value made = t.broadcast(shapeOf(number).empty() ? number : t.reshape(number, {}), shapeOf(op.getResult(0)), {});
+    for (Operation *each = op.getPrevNode(); each != before; each = each->getPrevNode())
+      if (Attribute phase = op.getAttr("para.phase"))
+        each->setAttr("para.phase", phase);
+    op.getResult(0).replaceAllUsesWith(made);
+    shortened.push_back(&op);
+  }
+  for (Operation *op : llvm::reverse(shortened)) {
+    Operation *repeat = op->getOperand(0).getDefiningOp();
+    for (Operation *dead : {op, repeat})
+      if (isOpTriviallyDead(dead)) {
+        facts.forget(dead);
+        dead->erase();
+      }
   }
 }
 
@@ -150,6 +183,7 @@ struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass>
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       FactsCache facts; // by op: those of a function go with it
+      shortenRepeats(func, facts);
       for (Operation &op : func.getBody().front().without_terminator())
         if (!facts.get(&op).element && !isa<rt::CallOp>(op)) {
           op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");

@@ -3,6 +3,8 @@
 
 #include "MathArith.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -225,4 +227,16 @@ static Value powOf(Arith m, Value x, Value y) {
 Value functions::pow(ImplicitLocOpBuilder &b, Value x, Value y) {
   Arith m(b, x.getType());
   return m.isDouble() ? powOf(m, x, y) : inDouble(m, ValueRange{x, y}, [](Arith w, SmallVector<Value> v) { return powOf(w, v[0], v[1]); });
+}
+
+Value functions::expand(ImplicitLocOpBuilder &b, Operation *op, ValueRange x) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](math::ExpOp) { return functions::exp(b, x[0]); })
+      .Case([&](math::LogOp) { return functions::log(b, x[0]); })
+      .Case([&](math::TanhOp) { return functions::tanh(b, x[0]); })
+      .Case([&](math::ErfOp) { return functions::erf(b, x[0]); })
+      .Case([&](math::SinOp) { return functions::sin(b, x[0]); })
+      .Case([&](math::CosOp) { return functions::cos(b, x[0]); })
+      .Case([&](math::PowFOp) { return functions::pow(b, x[0], x[1]); })
+      .Default([](Operation *) { return Value(); });
 }

@@ -21,6 +21,9 @@ Value erf(ImplicitLocOpBuilder &b, Value x);
 Value sin(ImplicitLocOpBuilder &b, Value x);
 Value cos(ImplicitLocOpBuilder &b, Value x);
 Value pow(ImplicitLocOpBuilder &b, Value x, Value y);
+
+/// What `op` computes of `x` by arithmetic, or null if it is none of these functions.
+Value expand(ImplicitLocOpBuilder &b, mlir::Operation *op, mlir::ValueRange x);
 } // namespace para::functions
 
 #endif

@@ -2,12 +2,16 @@
 #include "OpFacts.h"
 
 #include "IndexMath.h"
+#include "MathFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace para;
+
+/// Multiplications that a processor's vector unit makes in the time of one division.
+static constexpr unsigned divisionWork = 8;
 
 namespace {
 /// Notes what is pulled; makes code that is thrown away.
@@ -72,7 +76,7 @@ const OpFacts &FactsCache::get(Operation *op) {
     for (unsigned d = 0; d < f.resultRank; ++d)
       access.index.push_back(getAffineDimExpr(d, ctx));
     f.accesses.push_back(access);
-    f.cost = 1;
+    f.cost = f.work = 1;
     return f;
   }
   auto element = dyn_cast<ElementOpInterface>(op);
@@ -93,6 +97,20 @@ const OpFacts &FactsCache::get(Operation *op) {
   f.move = !f.reduction && isUnchanged;
   f.whole = f.reduction && isUnchanged && !f.accesses[0].dynamic && productOf(f.loops) == sizeOf(op->getOperand(f.accesses[0].operand)) &&
             llvm::all_of(f.accesses[0].index, [](AffineExpr e) { return isa<AffineDimExpr>(e); });
+  auto isDivision = [](Operation &made) { return isa<arith::DivFOp, math::SqrtOp>(made); };
+  auto isNothing = [](Operation &made) { return isa<arith::ConstantOp, UnrealizedConversionCastOp>(made); };
+  Block functions; // apart: the facts are of the op's own element
+  ImplicitLocOpBuilder inner(op->getLoc(), ctx);
+  inner.setInsertionPointToEnd(&functions);
+  for (Operation &made : scratch) {
+    if (made.getDialect() && isa<math::MathDialect>(made.getDialect()) && functions::expand(inner, &made, made.getOperands()))
+      continue;
+    f.work += isNothing(made) ? 0 : isDivision(made) ? divisionWork : 1;
+  }
+  for (Operation &made : functions)
+    f.work += isNothing(made) ? 0 : isDivision(made) ? divisionWork : 1;
+  functions.dropAllReferences();
+  f.work += f.reduction ? 1 : 0;
   for (Operation &made : scratch) {
     if (isa<arith::ConstantOp, UnrealizedConversionCastOp>(made))
       continue;

@@ -35,11 +35,14 @@ struct OpFacts {
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
   unsigned cost = 0;       ///< arithmetic operations an element
+  unsigned work = 0;       ///< the same with transcendental functions as the arithmetic they become, divisions by the time they take
 };
 
 class FactsCache {
 public:
   const OpFacts &get(mlir::Operation *op);
+  /// Before `op` is erased: another may come to lie where it was.
+  void forget(mlir::Operation *op) { facts.erase(op); }
 
 private:
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<OpFacts>> facts;

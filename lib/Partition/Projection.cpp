@@ -39,18 +39,77 @@ OpSplit OpSplit::get(Operation *op, const Structure &structure) {
   return split;
 }
 
+bool Projection::isSingled(int factor, const FactorSplit &split) const {
+  int64_t pieces = 1;
+  for (Axis axis : split.axes)
+    pieces *= mesh.getSize(axis);
+  return pieces == structure.factors[factor].size && split.unit == 1 && split.blocks == 1;
+}
+
 DimSharding Projection::project(const DimFactors &factors, const OpSplit &split) const {
   int64_t before = 1;
+  DimSharding result;
   for (auto [place, factor] : llvm::enumerate(factors)) {
-    if (!split.factors[factor].axes.empty()) {
+    const FactorSplit &cut = split.factors[factor];
+    bool goesOn = place == 0 || !result.axes.empty(); // behind factors that are cut into single elements
+    if (!cut.axes.empty() && (result.axes.empty() || cut.blocks == 1)) {
       int64_t after = 1;
       for (int other : llvm::drop_begin(factors, place + 1))
         after *= structure.factors[other].size;
-      return {split.factors[factor].axes, split.factors[factor].unit * after, before * split.factors[factor].blocks};
+      int64_t blocks = result.axes.empty() ? before * cut.blocks : 1;
+      result.axes.append(cut.axes.begin(), cut.axes.end());
+      result = {result.axes, cut.unit * after, blocks};
+      if (!goesOn || blocks != 1 || !isSingled(factor, cut))
+        return result;
+    } else if (!result.axes.empty()) {
+      return result;
     }
     before *= structure.factors[factor].size;
   }
-  return {};
+  return result;
+}
+
+bool Projection::canBeCut(const DimFactors &factors, const OpSplit &split) const {
+  bool isOpen = true, any = false;
+  for (int factor : factors) {
+    const FactorSplit &cut = split.factors[factor];
+    if (!cut.axes.empty()) {
+      if (any && (!isOpen || cut.blocks != 1))
+        return false;
+      isOpen &= isSingled(factor, cut);
+      any = true;
+    } else {
+      isOpen = false;
+    }
+  }
+  return true;
+}
+
+llvm::SmallVector<Projection::Lifted> Projection::liftAll(const DimFactors &factors, const DimSharding &sharding) const {
+  if (auto single = lift(factors, sharding))
+    return {*single};
+  llvm::SmallVector<Lifted> lifted;
+  DimSharding rest = sharding;
+  ArrayRef<int> left = factors;
+  while (!rest.axes.empty() && !left.empty() && rest.blocks == 1) {
+    if (auto last = lift(DimFactors(left), rest)) {
+      lifted.push_back(*last);
+      return lifted;
+    }
+    // The first axes cut the first factor into single elements.
+    FactorSplit split;
+    int64_t pieces = 1, size = structure.factors[left.front()].size;
+    while (!rest.axes.empty() && pieces < size) {
+      pieces *= mesh.getSize(rest.axes.front());
+      split.axes.push_back(rest.axes.front());
+      rest.axes.erase(rest.axes.begin());
+    }
+    if (pieces != size)
+      return {};
+    lifted.push_back({left.front(), split});
+    left = left.drop_front();
+  }
+  return rest.axes.empty() ? lifted : llvm::SmallVector<Lifted>();
 }
 
 std::optional<Projection::Lifted> Projection::lift(const DimFactors &factors, const DimSharding &sharding) const {

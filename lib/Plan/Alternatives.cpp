@@ -18,6 +18,7 @@ struct Kind {
   Share data, tensor, pipeline;
   int zero;
   const char *recipe = ""; ///< that makes a plan which no race has
+  Share expert = Share::One, context = Share::One;
 };
 const Kind kKinds[] = {
     {"ddp", Share::All, Share::One, Share::One, 0},
@@ -33,14 +34,29 @@ const Kind kKinds[] = {
     {"tensor x pipeline", Share::One, Share::Some, Share::Some, 0},
     {"ddp x tensor x pipeline", Share::Some, Share::Some, Share::Some, 0},
     {"zero1 x tensor x pipeline", Share::Some, Share::Some, Share::Some, 1},
+    {"expert", Share::One, Share::One, Share::One, 0, "", Share::All},
+    {"zero1 x expert", Share::Some, Share::One, Share::One, 1, "", Share::Some},
+    {"zero1 x expert x tensor", Share::Some, Share::Some, Share::One, 1, "", Share::Some},
+    {"zero1 x expert x pipeline", Share::Some, Share::One, Share::Some, 1, "", Share::Some},
+    {"zero1 x expert x tensor x pipeline", Share::Some, Share::Some, Share::Some, 1, "", Share::Some},
+    {"zero1 x context", Share::Some, Share::One, Share::One, 1, "", Share::One, Share::Some},
+    {"zero1 x context x tensor", Share::Some, Share::Some, Share::One, 1, "", Share::One, Share::Some},
 };
 
-bool suits(Share share, int64_t size, int64_t ranks) { return share == Share::One ? size == 1 : share == Share::All ? size == ranks && ranks > 1 : size > 1 && size < ranks; }
+bool suits(Share share, int64_t size, int64_t ranks) {
+  switch (share) {
+  case Share::One: return size == 1;
+  case Share::Some: return size > 1 && size < ranks;
+  case Share::All: return size == ranks && ranks > 1;
+  }
+  return false;
+}
 
 bool isOf(const Kind &kind, const Plan &plan, int64_t ranks) {
   bool naive = kind.recipe == llvm::StringRef("model-parallel");
   return suits(kind.data, plan.data, ranks) && suits(kind.tensor, plan.tensor, ranks) && suits(kind.pipeline, plan.pipeline, ranks) &&
-         (kind.data == Share::One || plan.zero == kind.zero) && (!naive || plan.microbatches == 1);
+         suits(kind.expert, plan.expert, ranks) && suits(kind.context, plan.context, ranks) &&
+         (plan.getReplicas() == 1 || plan.zero == kind.zero) && (!naive || plan.microbatches == 1);
 }
 
 double getSent(const PlanPrice &price) {
@@ -74,6 +90,8 @@ std::string explainAbsence(const Kind &kind, const PlanRace &race, int64_t ranks
     return llvm::formatv("a batch of {0} has no sample for each of {1} devices", request.batch, ranks).str();
   if (kind.data == Share::All && request.batch % ranks)
     return llvm::formatv("a batch of {0} does not fall into {1} equal parts", request.batch, ranks).str();
+  if (kind.expert == Share::All && (ranks > request.experts || request.experts % ranks))
+    return llvm::formatv("{0} devices do not share {1} experts evenly", ranks, request.experts).str();
   if (kind.zero > 0 && !request.train)
     return "nothing is trained: there are no gradients and no states";
   if (kind.pipeline == Share::All && int64_t(race.getNumLayers()) < ranks)
@@ -93,6 +111,9 @@ std::vector<Alternative> para::findAlternatives(PlanRace &race, llvm::ArrayRef<R
   const SearchOptions &options = race.getOptions();
   int64_t ranks = options.machine.getNumRanks();
   for (const Kind &kind : kKinds) {
+    bool hasContext = chosen.plan.context > 1 || llvm::any_of(plans, [](const RacedPlan &raced) { return raced.plan.context > 1; });
+    if ((kind.expert != Share::One && options.request.experts == 0) || (kind.context != Share::One && !hasContext))
+      continue; // not of this model, or not of this batch
     Alternative alternative{kind.name, std::nullopt, ""};
     const RacedPlan *best = isOf(kind, chosen.plan, ranks) ? &chosen : nullptr;
     for (const RacedPlan &raced : plans)

@@ -29,7 +29,7 @@ Sharding cutFurther(Sharding sharding, RankedTensorType type, Axis axis, MeshAtt
 
 class Applier {
 public:
-  Applier(func::FuncOp main, const Plan &plan) : main(main), plan(plan), ctx(main.getContext()), mesh(plan.getMesh(ctx)), data(StringAttr::get(ctx, "data")) {}
+  Applier(func::FuncOp main, const Plan &plan) : main(main), plan(plan), ctx(main.getContext()), mesh(plan.getMesh(ctx)) {}
 
   LogicalResult run() {
     main->getParentOfType<ModuleOp>()->setAttr("para.mesh", mesh);
@@ -38,6 +38,19 @@ public:
     std::map<unsigned, Sharding> cuts = findTensorCuts(main, mesh);
     if (plan.sequenceParallel && cuts.empty())
       return main.emitError() << "has no product that is cut over `tensor`, between which a sequence could be: give --mesh tensor=N, or leave --sequence-parallel out";
+    std::map<unsigned, Sharding> experts = findExpertCuts(main, mesh);
+    if (plan.expert > 1 && experts.empty())
+      return main.emitError() << "has no products of as many experts as `expert` has ranks (" << plan.expert << "): give a smaller --mesh expert=N, or data=N instead";
+    for (auto &[index, sharding] : experts) // which are cut within as far as their number is not cut over `tensor`, too
+      if (auto it = cuts.find(index); !sharding.isCut("tensor") && it != cuts.end() && it->second.dims.size() == sharding.dims.size())
+        for (auto [dim, cut] : llvm::zip_equal(sharding.dims, it->second.dims))
+          dim = dim.axes.empty() ? cut : dim;
+    for (const auto &[index, sharding] : experts)
+      cuts.insert_or_assign(index, sharding);
+    if (plan.context > 1)
+      sequences = findSequenceDims(main, mesh);
+    if (plan.context > 1 && sequences.empty())
+      return main.emitError() << "has no input with a dimension that is a sequence of at least " << plan.context << ", which `context` could cut: leave --mesh context out";
     if (failed(readConstraints()))
       return failure();
     for (BlockArgument argument : main.getArguments())
@@ -87,6 +100,15 @@ private:
     return error << "has no dimension that may stay cut over `tensor` up to the next product: leave --sequence-parallel out";
   }
 
+  /// Those of the named axes that cut anything; microbatches and `data` always.
+  Axes getAxes(ArrayRef<StringRef> names) const {
+    Axes axes;
+    for (StringRef name : names)
+      if (mesh.getSize(name) > 1 || name == kMicrobatch || name == "data")
+        axes.push_back(StringAttr::get(ctx, name));
+    return axes;
+  }
+
   void setArgument(BlockArgument argument, const std::map<unsigned, Sharding> &cuts) {
     unsigned index = argument.getArgNumber();
     StringRef kind = getArgKind(main, index);
@@ -96,19 +118,25 @@ private:
     auto ask = [&](const Sharding &sharding) { return asked == arguments.end() ? sharding : asked->second.apply(sharding, ctx).getCanonical(type, mesh); };
     if (kind == "input") {
       if (auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim"))
-        rest.dims[batch.getInt()].axes = {StringAttr::get(ctx, kMicrobatch), data};
+        rest.dims[batch.getInt()].axes = getAxes({kMicrobatch, "data", "expert"});
+      if (auto it = sequences.find(index); it != sequences.end())
+        rest.dims[it->second].axes = getAxes({"context"});
       rest = ask(rest.getCanonical(type, mesh));
       views.arguments[index] = rest;
     } else if (kind == "parameter") {
       if (auto it = cuts.find(index); it != cuts.end())
         rest = it->second;
       rest = ask(rest);
-      Sharding used = rest; // in use a parameter is whole over `data`
+      Sharding used = rest; // in use a parameter is whole over replicas
       for (DimSharding &dim : used.dims)
-        llvm::erase(dim.axes, data);
+        llvm::erase_if(dim.axes, [](Axis axis) { return axis.getValue() == "data" || axis.getValue() == "context"; });
       views.arguments[index] = used.getCanonical(type, mesh);
       bool trained = bool(main.getArgAttr(index, "para.trainable"));
-      Sharding owned = asked == arguments.end() ? cutFurther(rest, type, data, mesh) : rest;
+      Sharding owned = rest;
+      if (asked == arguments.end())
+        for (StringRef axis : getReplicaAxes())
+          if (mesh.getSize(axis) > 1 && !rest.isCut(axis))
+            owned = cutFurther(owned, type, StringAttr::get(ctx, axis), mesh);
       if (trained)
         owners[getArgName(main, index)] = plan.zero >= 1 ? owned : rest;
       if (plan.zero >= 3 && trained)
@@ -158,8 +186,8 @@ private:
   const Plan &plan;
   MLIRContext *ctx;
   MeshAttr mesh;
-  Axis data;
   PropagationViews views;
+  std::map<unsigned, int64_t> sequences; ///< dimensions of inputs that `context` cuts
   std::map<unsigned, Constraint> arguments; ///< what is asked of them
   llvm::StringMap<Sharding> owners;
 };

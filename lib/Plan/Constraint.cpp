@@ -1,5 +1,7 @@
 #include "para/Plan/Constraint.h"
 
+#include "para/Plan/Plan.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -43,8 +45,8 @@ llvm::Expected<Constraint> para::parseConstraint(llvm::StringRef text) {
     if (dim != "_")
       factors.front().split(names, '+');
     for (llvm::StringRef name : names) {
-      if (name != "data" && name != "tensor")
-        return fail("'" + name + "' in '" + text + "' is none of data, tensor, _ (whole) and ? (free)");
+      if (name == "pipeline" || !findPlanAxis(name))
+        return fail("'" + name + "' in '" + text + "' is none of data, expert, context, tensor, _ (whole) and ? (free)");
       if (!used.insert(name.str()).second)
         return fail("'" + text + "' cuts two dimensions over " + name);
       cut.axes.push_back(name.str());

@@ -36,6 +36,13 @@ std::vector<int64_t> para::cutByCost(llvm::ArrayRef<double> costs, int64_t parts
   return walk(parts > 1 ? high : all * 2);
 }
 
+std::vector<int64_t> para::cutEvenly(int64_t layers, int64_t parts) {
+  std::vector<int64_t> cut;
+  for (int64_t i = 0; i < layers; ++i)
+    cut.push_back(std::clamp<int64_t>(i - 1, 0, layers - 3) * parts / (layers - 2));
+  return cut;
+}
+
 std::vector<int64_t> para::cutAsGiven(llvm::ArrayRef<Segment> segments, const std::map<std::string, int64_t> &stages, int64_t parts) {
   constexpr size_t voters = 9; // of a layer, which may have hundreds of nodes
   std::vector<int64_t> cut;

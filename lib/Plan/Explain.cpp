@@ -82,8 +82,9 @@ PeakMemory findPeak(const PlanParts &parts, const PlanPrice &price, llvm::ArrayR
 
 Certificate certify(const PlanParts &parts, const Plan &plan, const PlanPrice &price, llvm::ArrayRef<RacedPlan> plans) {
   Certificate certificate;
-  certificate.lowerBound = price.lowerBound;
-  certificate.gap = price.seconds > 0 ? (price.seconds - price.lowerBound) / price.seconds : 0;
+  certificate.lowerBound = price.getBound();
+  certificate.gap = price.getGap();
+  certificate.ofRace = price.raceBound > 0;
   certificate.priced = plans.size();
   certificate.fitting = llvm::count_if(plans, [](const RacedPlan &raced) { return raced.fault.empty(); });
   for (const auto &actions : parts.schedule.stages)
@@ -174,7 +175,7 @@ int64_t para::getPeakStage(const PlanPrice &price) {
 }
 
 std::string para::describeMesh(const Plan &plan) {
-  return llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
+  return plan.getMeshText();
 }
 
 std::string para::inSignedBytes(double bytes) { return (bytes < 0 ? "-" : "+") + inBytes(std::abs(bytes)); }

@@ -12,7 +12,7 @@ using llvm::json::Value;
 /// Names of nodes and parameters are bytes; JSON is UTF-8.
 std::string clean(llvm::StringRef text) { return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text); }
 
-Object meshOf(const Plan &plan) { return Object{{"data", plan.data}, {"tensor", plan.tensor}, {"pipeline", plan.pipeline}}; }
+Object meshOf(const Plan &plan) { return plan.getMeshJson(); }
 
 Object briefOf(const RacedPlan &raced) {
   Object object{{"recipe", raced.plan.recipe},

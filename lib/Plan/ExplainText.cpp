@@ -10,11 +10,12 @@ using namespace para;
 namespace {
 constexpr size_t mostRows = 16;
 
-void printRow(const RacedPlan &raced, const RacedPlan &best, llvm::raw_ostream &os) {
+void printRow(const RacedPlan &raced, const RacedPlan &best, std::pair<unsigned, unsigned> widths, llvm::raw_ostream &os) {
   bool isPriced = !raced.price.memory.empty();
   double more = best.price.seconds > 0 ? 100 * (raced.price.seconds / best.price.seconds - 1) : 0;
   os << (&raced == &best ? "  * " : "    ")
-     << llvm::formatv("{0,-44} {1,-30} {2,5} {3,11} {4,8} {5,11}", raced.plan.recipe, describeMesh(raced.plan), raced.plan.microbatches, isPriced ? inSeconds(raced.price.seconds) : "-",
+     << llvm::left_justify(raced.plan.recipe, widths.first) << " " << llvm::left_justify(describeMesh(raced.plan), widths.second)
+     << llvm::formatv(" {0,5} {1,11} {2,8} {3,11}", raced.plan.microbatches, isPriced ? inSeconds(raced.price.seconds) : "-",
                       &raced == &best || !isPriced ? "" : llvm::formatv("{0:F1}%", more).str(), isPriced ? inBytes(raced.price.getPeakBytes()) : "-");
   if (!raced.fault.empty())
     os << "  out: " << raced.fault;
@@ -25,13 +26,18 @@ void printRow(const RacedPlan &raced, const RacedPlan &best, llvm::raw_ostream &
 void para::printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &options, llvm::raw_ostream &os) {
   const RacedPlan &best = plans.front();
   os << llvm::formatv("{0} plans for {1} devices on {2}, batch {3} (predicted)\n", plans.size(), options.machine.getNumRanks(), options.machine.name, options.request.batch);
-  os << llvm::formatv("    {0,-44} {1,-30} {2,5} {3,11} {4,8} {5,11}\n", "plan", "mesh", "M", "step", "slower", "memory");
-  std::set<std::string> shown;
-  size_t rows = 0;
+  std::set<std::string> recipes;
+  std::vector<const RacedPlan *> shown;
+  std::pair<unsigned, unsigned> widths = {28, 30};
   // The fastest of each recipe: rows that differ in the size of an axis only say little.
   for (const RacedPlan &raced : plans)
-    if (shown.insert(raced.plan.recipe).second && rows++ < mostRows)
-      printRow(raced, best, os);
+    if (shown.size() < mostRows && recipes.insert(raced.plan.recipe).second) {
+      shown.push_back(&raced);
+      widths = {std::max<unsigned>(widths.first, raced.plan.recipe.size()), std::max<unsigned>(widths.second, describeMesh(raced.plan).size())};
+    }
+  os << "    " << llvm::left_justify("plan", widths.first) << " " << llvm::left_justify("mesh", widths.second) << llvm::formatv(" {0,5} {1,11} {2,8} {3,11}\n", "M", "step", "slower", "memory");
+  for (const RacedPlan *raced : shown)
+    printRow(*raced, best, widths, os);
   const PlanPrice &price = best.price;
   os << llvm::formatv("\nchosen: {0}, {1}, {2} microbatches\n", best.plan.recipe, describeMesh(best.plan), best.plan.microbatches);
   os << llvm::formatv("  step {0}: compute {1}", inSeconds(price.seconds), inSeconds(price.compute));
@@ -133,8 +139,13 @@ void printWhatIfs(const Explanation &why, llvm::raw_ostream &os) {
 void printCertificate(const Explanation &why, llvm::raw_ostream &os) {
   const Certificate &certificate = why.certificate;
   os << llvm::formatv("\nproved: {0} runs every pass once and in order, and no stage waits for ever ({1} actions)\n", why.chosen.plan.schedule, certificate.actions);
-  os << llvm::formatv("predicted: {0} plans priced, {1} fit; this plan's step takes at least {2} at these prices (the busiest stage's passes), {3} less than the simulated one\n", certificate.priced,
-                      certificate.fitting, inSeconds(certificate.lowerBound), inPercent(certificate.gap));
+  os << llvm::formatv("predicted: {0} plan{1} priced, {2} fit{3}; at these prices ", certificate.priced, certificate.priced == 1 ? "" : "s", certificate.fitting, certificate.fitting == 1 ? "s" : "");
+  if (!certificate.ofRace)
+    os << llvm::formatv("no order of this plan's passes takes less than {0}, {1} less than the simulated one\n", inSeconds(certificate.lowerBound), inPercent(certificate.gap));
+  else if (certificate.gap <= 0)
+    os << "none of them is faster than this one\n";
+  else
+    os << llvm::formatv("none of them takes less than {0}: this one is within {1} of the fastest\n", inSeconds(certificate.lowerBound), inPercent(certificate.gap));
 }
 } // namespace
 
@@ -204,7 +215,7 @@ llvm::json::Value para::toJson(const RacedPlan &raced, const SearchOptions &opti
       {"breakdown", llvm::json::Object{{"compute", price.compute}, {"exposed", std::move(exposed)}, {"bubble", price.bubble}}},
       {"fits", raced.fault.empty()},
       {"fault", raced.fault},
-      {"lower_bound", price.lowerBound},
-      {"gap", price.seconds > 0 ? (price.seconds - price.lowerBound) / price.seconds : 0},
+      {"lower_bound", price.getBound()},
+      {"gap", price.getGap()},
       {"plan", raced.plan.toJson()}};
 }

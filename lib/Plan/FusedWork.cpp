@@ -55,6 +55,12 @@ void WorkCollector::findAttention() {
   for (auto &[op, node] : nodes) {
     if (!isProduct(node) || node.call->lhsBatch.empty())
       continue;
+    auto isWeight = [&](Value operand) {
+      auto argument = dyn_cast<BlockArgument>(rootOf(operand));
+      return routes.contains(operand) || (argument && getArgKind(spmd, argument.getArgNumber()) == "parameter");
+    };
+    if (llvm::any_of(op->getOperands(), isWeight)) // of experts
+      continue;
     int64_t made = typeOf(op->getResult(0)).getNumElements();
     if (made > std::max(typeOf(op->getOperand(0)).getNumElements(), typeOf(op->getOperand(1)).getNumElements()) && getPhase(op) == Phase::Forward)
       scores.insert(scoreKey(stageOf(op), op->getResult(0)));
@@ -68,6 +74,11 @@ void WorkCollector::findAttention() {
   }
 }
 
+bool WorkCollector::isOfScores(Operation *op) const {
+  auto has = [&](Value value) { return scores.count(scoreKey(stageOf(op), value)) != 0; };
+  return llvm::any_of(op->getOperands(), has) || has(op->getResult(0));
+}
+
 void WorkCollector::addAttention() {
   struct Group {
     double flops = 0, bytes = 0;
@@ -75,6 +86,12 @@ void WorkCollector::addAttention() {
     llvm::SmallPtrSet<void *, 16> seen;
   };
   std::map<std::pair<PhaseWork *, int64_t>, Group> groups;
+  std::set<SegmentWork *> masked; // by constants, as what comes later is
+  for (auto &[op, node] : nodes)
+    if (node.isInAttention && !node.call)
+      for (Value operand : op->getOperands())
+        if (Operation *made = operand.getDefiningOp(); made && nodes.lookup(made).isConstant && typeOf(operand).getRank() > 1 && typeOf(operand).getShape().take_back(2).front() > 1)
+          masked.insert(&workOf(op));
   for (auto &[op, node] : nodes) {
     if (!node.isInAttention || !isProduct(node))
       continue;
@@ -105,6 +122,8 @@ void WorkCollector::addAttention() {
   for (auto &[key, group] : groups) {
     KernelWork kernel;
     kernel.kind = KernelWork::Attention;
+    bool isMasked = llvm::any_of(masked, [phase = key.first](SegmentWork *work) { return phase == &work->forward || phase == &work->backwardInput; });
+    kernel.skipped = isMasked && group.m == group.n ? 0.5 : 0;
     kernel.flops = group.flops;
     kernel.bytes = group.bytes;
     kernel.batch = group.batch;

@@ -39,7 +39,10 @@ void WorkCollector::addArguments() {
     StringRef kind = getArgKind(spmd, index);
     bool isFloat = isa<FloatType>(typeOf(argument).getElementType());
     if (kind == "parameter") {
-      work.parameterElements += addTo(work.parameters, argument, isFloat ? policy.parameter : 8);
+      double elements = addTo(work.parameters, argument, isFloat ? policy.parameter : 8);
+      auto attr = spmd.getArgAttrOfType<ShardingAttr>(index, "para.sharding");
+      work.parameterElements += elements;
+      work.expertElements += attr && Sharding::get(attr).isCut("expert") ? elements : 0;
       ++work.parameterTensors;
     } else if (kind == "state") {
       addTo(work.states, argument, policy.state);
@@ -129,12 +132,21 @@ void WorkCollector::findKept() {
 }
 
 void WorkCollector::addKept() {
+  auto isOperand = [&](Value value) { // of products alone, which keep it as they take it
+    return policy.operand && !isInLoss(value) && llvm::all_of(value.getUsers(), [&](Operation *user) {
+      auto it = nodes.find(user);
+      return it != nodes.end() && isProduct(it->second) && !it->second.isInAttention && stageOf(user) + 1 < int64_t(works.size());
+    });
+  };
   for (Value value : kept) {
     Operation *op = value.getDefiningOp();
-    workOf(op).keptBytes += bytesOf(value);
+    workOf(op).keptBytes += bytesOf(value) * (isOperand(value) ? double(policy.operand) / double(policy.compute) : 1);
     if (scores.count(scoreKey(stageOf(op), value)))
       workOf(op).scoreBytes += bytesOf(value);
   }
+  for (auto &[op, node] : nodes)
+    if (isProduct(node) && getPhase(op) == Phase::Forward && !isScoreLike(op->getResult(0)))
+      (!node.call->lhsBatch.empty() ? workOf(op).attentionBytes : workOf(op).productBytes) += bytesOf(op->getResult(0));
   for (auto &[op, node] : nodes) // the rows' sums of exponentials
     if (node.isInAttention && isProduct(node) && getPhase(op) == Phase::Forward && isScoreLike(op->getResult(0)))
       workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());

@@ -7,16 +7,58 @@
 using namespace mlir;
 using namespace para;
 
+static constexpr PlanAxis kAxes[] = {
+    {"pipeline", &Plan::pipeline}, {"data", &Plan::data}, {"expert", &Plan::expert}, {"context", &Plan::context}, {"tensor", &Plan::tensor},
+};
+static constexpr llvm::StringLiteral kReplicaAxes[] = {"data", "expert", "context"};
+
+ArrayRef<PlanAxis> para::getPlanAxes() { return kAxes; }
+ArrayRef<llvm::StringLiteral> para::getReplicaAxes() { return kReplicaAxes; }
+
+const PlanAxis *para::findPlanAxis(StringRef name) {
+  const PlanAxis *axis = llvm::find_if(kAxes, [&](const PlanAxis &axis) { return axis.name == name; });
+  return axis == std::end(kAxes) ? nullptr : axis;
+}
+
+std::string para::listPlanAxes() { return "data, expert, context, tensor, pipeline"; }
+
+/// Axes that most plans have are written in any case.
+static bool isUsual(const PlanAxis &axis) { return axis.name != "expert" && axis.name != "context"; }
+
 MeshAttr Plan::getMesh(MLIRContext *ctx) const {
   Builder builder(ctx);
-  return MeshAttr::get(ctx, builder.getStrArrayAttr({"pipeline", "data", "tensor", kMicrobatch}),
-                       builder.getDenseI64ArrayAttr({pipeline, data, tensor, microbatches}));
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> sizes;
+  for (const PlanAxis &axis : kAxes)
+    if (isUsual(axis) || this->*axis.size > 1) {
+      names.push_back(axis.name);
+      sizes.push_back(this->*axis.size);
+    }
+  names.push_back(kMicrobatch);
+  sizes.push_back(microbatches);
+  return MeshAttr::get(ctx, builder.getStrArrayAttr(names), builder.getDenseI64ArrayAttr(sizes));
+}
+
+std::string Plan::getMeshText(StringRef separator) const {
+  std::string text;
+  for (StringRef name : {"data", "expert", "context", "tensor", "pipeline"})
+    if (const PlanAxis *axis = findPlanAxis(name); isUsual(*axis) || this->*axis->size > 1)
+      text += (text.empty() ? "" : separator.str()) + name.str() + "=" + std::to_string(this->*axis->size);
+  return text;
+}
+
+llvm::json::Object Plan::getMeshJson() const {
+  llvm::json::Object object;
+  for (const PlanAxis &axis : kAxes)
+    if (isUsual(axis) || this->*axis.size > 1)
+      object[axis.name] = this->*axis.size;
+  return object;
 }
 
 llvm::json::Object Plan::toJson() const {
   llvm::json::Object object{{"version", 1},
                             {"recipe", recipe},
-                            {"mesh", llvm::json::Object{{"data", data}, {"tensor", tensor}, {"pipeline", pipeline}}},
+                            {"mesh", getMeshJson()},
                             {"zero", zero},
                             {"microbatches", microbatches},
                             {"schedule", schedule},
@@ -62,9 +104,13 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   if (const llvm::json::Value *value = object->get("mesh"); value && value->kind() != llvm::json::Value::Object)
     return fail("'mesh' of the plan must be an object of sizes by axis");
   if (const llvm::json::Object *mesh = object->getObject("mesh"))
-    for (auto [key, target] : {std::pair{"data", &plan.data}, {"tensor", &plan.tensor}, {"pipeline", &plan.pipeline}})
-      if (llvm::Error error = read(*mesh, key, *target))
+    for (const auto &[key, size] : *mesh) {
+      const PlanAxis *axis = findPlanAxis(llvm::StringRef(key));
+      if (!axis)
+        return fail("the axis '" + llvm::StringRef(key) + "' of the plan's mesh is not known; there are " + listPlanAxes());
+      if (llvm::Error error = read(*mesh, axis->name, plan.*axis->size))
         return std::move(error);
+    }
   if (llvm::Error error = read(*object, "microbatches", plan.microbatches))
     return std::move(error);
   if (const llvm::json::Value *value = object->get("zero")) {

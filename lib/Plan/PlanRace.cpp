@@ -43,6 +43,18 @@ std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
   return microbatches;
 }
 
+/// Ranks for parts of a sequence: none but where there are more of them than samples, or as many as are given.
+std::vector<int64_t> getContexts(const PlanRequest &request, int64_t replicas) {
+  if (auto it = request.mesh.find("context"); it != request.mesh.end())
+    return replicas % it->second == 0 ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
+  std::vector<int64_t> contexts = {1};
+  if (replicas > request.batch)
+    for (int64_t context : divisorsOf(replicas, replicas))
+      if (replicas / context <= request.batch && contexts.size() < 3)
+        contexts.push_back(context);
+  return contexts;
+}
+
 /// Schedules that are tried: 1F1B, and chunks where there are layers for them and microbatches to fill them.
 std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stages, int64_t microbatches, size_t layers) {
   if (!options.request.schedule.empty())
@@ -95,10 +107,15 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
     return it == request.mesh.end() ? true : it->second == size;
   };
   std::vector<Plan> plans;
+  auto isKnown = [&](Plan plan, const std::string &recompute, bool sequence) {
+    plan.recompute = recompute;
+    plan.sequenceParallel = sequence;
+    return pricer->isKnown(plan, !request.train);
+  };
   auto addKinds = [&](Plan plan, int64_t rows) {
     for (const auto &[recompute, sequence] : getKinds(options, plan.tensor)) {
       // Without sequence parallelism more is kept of the same work: a few sizes show by how much, where there is a choice.
-      if (onlyKnown && !pricer->isKnown(plan.tensor, request.train ? rows : 0, sequence))
+      if (onlyKnown && !isKnown(plan, recompute, sequence))
         continue;
       bool isOneOfMany = request.train && request.separable && !request.microbatches && rows > mostPlainRows;
       if (isOneOfMany && plan.tensor > 1 && !sequence && !request.noSequenceParallel && canCutSequence(plan.tensor))
@@ -116,30 +133,41 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
       return divisorsOf(whole, most);
     return whole % it->second == 0 && it->second <= whole ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
   };
+  auto addPlans = [&](Plan plan) {
+    int64_t share = llvm::divideCeil(request.batch, plan.getBatchRanks());
+    for (int64_t microbatches : getMicrobatches(request, share)) {
+      plan.microbatches = microbatches;
+      int64_t rows = llvm::divideCeil(request.batch, plan.getBatchRanks() * microbatches);
+      bool hasReplicas = plan.getReplicas() > 1;
+      for (plan.zero = 0; plan.zero <= (request.train && hasReplicas ? 3 : 0); ++plan.zero) {
+        if (request.zero >= 0 && hasReplicas && plan.zero != request.zero)
+          continue;
+        for (const std::string &schedule : getSchedules(options, plan.pipeline, microbatches, getNumLayers())) {
+          if (!request.stages.empty() && !llvm::is_contained(getCompiledScheduleNames(), schedule) && !StringRef(schedule).starts_with("zb-h"))
+            continue; // cuts stages into chunks
+          plan.schedule = schedule;
+          addKinds(plan, rows);
+        }
+      }
+    }
+  };
+  Plan plan;
+  plan.shards = request.shards;
+  plan.bucketBytes = request.bucketBytes;
   for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
     for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
-      int64_t data = ranks / tensor / pipeline;
-      int64_t share = llvm::divideCeil(request.batch, data);
-      if (!isGiven("data", data) || data > request.batch)
-        continue;
-      for (int64_t microbatches : getMicrobatches(request, share)) {
-        int64_t rows = llvm::divideCeil(request.batch, data * microbatches);
-        Plan plan;
-        plan.data = data;
-        plan.tensor = tensor;
-        plan.pipeline = pipeline;
-        plan.microbatches = microbatches;
-        plan.shards = request.shards;
-        plan.bucketBytes = request.bucketBytes;
-        for (plan.zero = 0; plan.zero <= (request.train && data > 1 ? 3 : 0); ++plan.zero) {
-          if (request.zero >= 0 && data > 1 && plan.zero != request.zero)
-            continue;
-          for (const std::string &schedule : getSchedules(options, pipeline, plan.microbatches, getNumLayers())) {
-            if (!request.stages.empty() && !llvm::is_contained(getCompiledScheduleNames(), schedule) && !StringRef(schedule).starts_with("zb-h"))
-              continue; // cuts stages into chunks
-            plan.schedule = schedule;
-            addKinds(plan, rows);
-          }
+      int64_t replicas = ranks / tensor / pipeline;
+      for (int64_t expert : sizesOf("expert", replicas, std::max<int64_t>(1, request.experts))) {
+        if (request.experts % expert && !request.mesh.count("expert"))
+          continue;
+        for (int64_t context : getContexts(request, replicas / expert)) {
+          plan.tensor = tensor;
+          plan.pipeline = pipeline;
+          plan.expert = expert;
+          plan.context = context;
+          plan.data = replicas / expert / context;
+          if (isGiven("data", plan.data) && plan.getBatchRanks() <= request.batch)
+            addPlans(plan);
         }
       }
     }
@@ -212,7 +240,7 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
         break;
       }
       // What must be partitioned for it is so only near the best.
-      bool isKnown = pricer->isKnown(plan.tensor, llvm::divideCeil(request.batch, plan.data * plan.microbatches), plan.sequenceParallel);
+      bool isKnown = pricer->isKnown(plan, false);
       if (!isKnown && (onlyKnown || previous > best * mostBehind))
         break;
       plan.recipe = nameAll(plan);
@@ -245,6 +273,13 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
     std::stable_sort(plans.begin(), plans.begin() + simulated, isBefore);
   } else {
     sort();
+  }
+  if (!plans.empty() && plans.front().fault.empty()) { // what is simulated is slower; of all others, their bounds say how fast they may be
+    double bound = plans.front().price.seconds;
+    for (size_t i = std::min(plans.size(), simulated); i < plans.size(); ++i)
+      if (plans[i].fault.empty())
+        bound = std::min(bound, plans[i].price.lowerBound);
+    plans.front().price.raceBound = bound;
   }
   return plans;
 }

@@ -28,11 +28,15 @@ Candidate *findFastest(std::vector<Candidate> &candidates) {
 
 void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Machine &machine, llvm::raw_ostream &os) {
   os << llvm::formatv("plans for {0} ranks on {1} (predicted)\n", candidates.front().plan.getNumRanks(), machine.name);
-  os << llvm::formatv("    {0,-28} {1,-26} {2,4} {3,12} {4,12} {5,12}\n", "plan", "mesh", "M", "step", "memory/rank", "sent/rank");
+  unsigned names = 28, meshes = 26;
+  for (const Candidate &candidate : candidates) {
+    names = std::max<unsigned>(names, candidate.plan.recipe.size());
+    meshes = std::max<unsigned>(meshes, candidate.plan.getMeshText().size());
+  }
+  os << "    " << llvm::left_justify("plan", names) << " " << llvm::left_justify("mesh", meshes) << llvm::formatv(" {0,4} {1,12} {2,12} {3,12}\n", "M", "step", "memory/rank", "sent/rank");
   for (const Candidate &candidate : candidates) {
     const Plan &plan = candidate.plan;
-    std::string mesh = llvm::formatv("data={0} tensor={1} pipeline={2}", plan.data, plan.tensor, plan.pipeline).str();
-    os << (&candidate == best ? "  * " : "    ") << llvm::formatv("{0,-28} {1,-26} {2,4}", plan.recipe, mesh, plan.microbatches);
+    os << (&candidate == best ? "  * " : "    ") << llvm::left_justify(plan.recipe, names) << " " << llvm::left_justify(plan.getMeshText(), meshes) << llvm::formatv(" {0,4}", plan.microbatches);
     if (candidate.price)
       os << llvm::formatv(" {0,12} {1,12} {2,12}", inSeconds(candidate.price->secondsPerStep),
                           (candidate.exact ? "" : "~") + inBytes(double(*llvm::max_element(candidate.price->peakBytes))),

@@ -3,10 +3,15 @@
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
+#include "para/Interfaces/Library.h"
 #include "para/Interfaces/Structure.h"
+#include "para/Lower/Kernels.h"
 #include "para/Plan/Segments.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -19,17 +24,33 @@ int64_t bytesOf(Type type) {
 
 struct Segment {
   double compute = 0, communication = 0;
-  SmallVector<int64_t> receivesFrom;
+  SmallVector<int64_t> receivesFrom; ///< what these stages send in the same phase of the same microbatch
+  SmallVector<int64_t> joins;        ///< what these have when all their passes are over: gradients of tied parameters
 };
+
+/// A kernel or call as the host runs it.
+double getSeconds(const Device &device, const FormedKernel &formed, CostType type) {
+  Kernel kernel = formed.kind == FormedKernel::Product ? Kernel::product(type, formed.m, formed.n, formed.k, formed.batch) : Kernel();
+  kernel.type = type;
+  kernel.bytes = formed.bytes;
+  kernel.flops = formed.kind == FormedKernel::Fused ? formed.work : formed.flops;
+  if (formed.kind == FormedKernel::Convolution)
+    kernel.kind = Kernel::Convolution;
+  return kernelSeconds(device, kernel);
+}
 
 class StagePricer {
 public:
   StagePricer(func::FuncOp function, MeshAttr mesh, const Machine &machine) : function(function), mesh(mesh), machine(machine) {}
 
-  void run() {
+  /// `formed`: the kernels of the program if they are known; or else they are guessed from the ops.
+  void run(const std::vector<FormedKernel> *formed) {
     for (Operation &op : function.getBody().front().without_terminator())
       add(&op);
-    addKernels();
+    if (formed)
+      addKernels(*formed);
+    else
+      addKernels();
     countMemory();
   }
 
@@ -47,6 +68,19 @@ private:
     return size;
   }
 
+  /// Bytes that a rank copies where ranks share memory (runtime/host/SharedCommunicator.cpp, Messages.cpp): each read and written once.
+  static double getCopiedBytes(Operation *op, double sent, double n) {
+    auto library = dyn_cast<LibraryOpInterface>(op);
+    std::optional<LibraryCall> call = library ? library.getLibraryCall() : std::nullopt;
+    switch (call ? call->kind : LibraryCall::AllToAll) {
+    case LibraryCall::AllReduce: return sent * n / (2 * (n - 1)); // reads its piece of all inputs, writes it into all outputs
+    case LibraryCall::ReduceScatter: return sent * (n + 1) / (2 * (n - 1)); // likewise into one
+    case LibraryCall::Send: return 0; // the receiver fetches it
+    case LibraryCall::Recv: return double(bytesOf(op->getResult(0).getType()));
+    default: return sent;
+    }
+  }
+
   void add(Operation *op) {
     Segment &segment = segments[getPhase(op)];
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
@@ -60,10 +94,16 @@ private:
       bool inside = (pointToPoint ? mesh.getNumRanks() : n) <= machine.getRanksPerNode();
       double start = machine.getStartSeconds(inside);
       double rate = machine.getLinkBytesPerSecond(inside);
+      if (machine.getDevice(0).kind == "processor" && (pointToPoint || n > 1))
+        bytes = getCopiedBytes(op, bytes, double(n));
       segment.communication += start * double(pointToPoint ? 1 : n - 1) + bytes / rate;
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward; // elsewhere stages talk to and fro
-      if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && ordered && op->getNumResults() == 1)
-        segment.receivesFrom.push_back(peer.getInt());
+      if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && op->getNumResults() == 1) {
+        if (ordered)
+          segment.receivesFrom.push_back(peer.getInt());
+        else if (getPhase(op) == Phase::Update)
+          segment.joins.push_back(peer.getInt());
+      }
       return;
     }
     auto structured = dyn_cast<StructureOpInterface>(op);
@@ -72,13 +112,24 @@ private:
     flops += structured.getFlops();
   }
 
+  bool isDouble() {
+    return llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
+      return getArgKind(function, argument.getArgNumber()) == "parameter" && cast<RankedTensorType>(argument.getType()).getElementType().isF64();
+    });
+  }
+
+  void addKernels(const std::vector<FormedKernel> &formed) {
+    CostType type = isDouble() ? CostType::F64 : CostType::F32;
+    for (const FormedKernel &kernel : formed)
+      if (kernel.kind != FormedKernel::Collective && kernel.kind != FormedKernel::Message)
+        segments[kernel.phase].compute += getSeconds(machine.getDevice(0), kernel, type);
+  }
+
   /// The kernels that the ops become.
   void addKernels() {
     const Device &device = machine.getDevice(0);
     StoragePolicy storage;
-    bool isDouble = llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
-      return getArgKind(function, argument.getArgNumber()) == "parameter" && cast<RankedTensorType>(argument.getType()).getElementType().isF64();
-    });
+    bool isDouble = this->isDouble();
     if (isDouble)
       storage.compute = storage.gradient = storage.state = 8;
     std::vector<SegmentWork> works = collectWork(function, 1, storage);
@@ -157,68 +208,123 @@ private:
   MeshAttr mesh;
   const Machine &machine;
 };
+/// A stage while its schedule runs.
+struct StageRun {
+  SmallVector<std::pair<Phase, int64_t>> actions;
+  double compute = 0, communication = 0, sent = 0; ///< all of the step
+  size_t next = 0;
+  bool isRunning = false;
+  double left = 0, finish = 0; ///< seconds of the action that runs, on a core of its own; when the last one ended
+
+  /// All passes forward and backward are over.
+  bool hasPassed() const {
+    auto isPass = [](const std::pair<Phase, int64_t> &action) { return action.first == Phase::Forward || action.first == Phase::Backward; };
+    return llvm::none_of(ArrayRef(actions).drop_front(next), isPass);
+  }
+};
+
+/// How many of a stage's ranks run on each core: runtime/host/Placement.cpp binds ranks that share cores. Where they cannot be shared out
+/// evenly the system places them, which comes to the same within steps that are short.
+std::vector<double> getPlaces(int64_t stage, int64_t replicas, int64_t cores) {
+  std::vector<double> places(cores, 0);
+  for (int64_t i = 0; i < replicas; ++i)
+    places[(stage * replicas + i) % cores] += 1;
+  return places;
+}
+
+/// An action starts when its stage is free and what it receives has been sent. Ranks that wait sleep; those that do not share their cores.
+void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers, int64_t replicas, double sharedCores) {
+  int64_t stages = int64_t(runs.size()), cores = int64_t(sharedCores);
+  std::vector<std::vector<double>> places;
+  for (int64_t stage = 0; stage < stages && cores > 0; ++stage)
+    places.push_back(getPlaces(stage, replicas, cores));
+  std::set<std::tuple<int64_t, Phase, int64_t>> finished;
+  for (double now = 0;;) {
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      StageRun &run = runs[stage];
+      if (run.isRunning || run.next == run.actions.size())
+        continue;
+      auto [phase, microbatch] = run.actions[run.next];
+      Segment &segment = pricers[stage].segments[phase];
+      run.isRunning = true;
+      for (int64_t from : segment.receivesFrom)
+        run.isRunning &= finished.count({from, phase, microbatch}) > 0;
+      for (int64_t from : segment.joins)
+        run.isRunning &= runs[from].hasPassed();
+      run.left = segment.compute + segment.communication;
+    }
+    std::vector<double> load(cores, 0);
+    for (int64_t stage = 0; stage < stages; ++stage)
+      for (int64_t core = 0; core < cores && runs[stage].isRunning; ++core)
+        load[core] += places[stage][core];
+    // A stage is as fast as its slowest rank.
+    auto getSlowdown = [&](int64_t stage) {
+      double most = 1;
+      for (int64_t core = 0; core < cores; ++core)
+        if (places[stage][core] > 0)
+          most = std::max(most, load[core]);
+      return most;
+    };
+    double step = std::numeric_limits<double>::infinity();
+    for (int64_t stage = 0; stage < stages; ++stage)
+      if (runs[stage].isRunning)
+        step = std::min(step, runs[stage].left * getSlowdown(stage));
+    if (std::isinf(step))
+      return;
+    now += step;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      StageRun &run = runs[stage];
+      if (!run.isRunning)
+        continue;
+      double slowdown = getSlowdown(stage);
+      bool ends = run.left * slowdown <= step * (1 + 1e-12);
+      run.left -= step / slowdown;
+      if (!ends)
+        continue;
+      finished.insert({stage, run.actions[run.next].first, run.actions[run.next].second});
+      run.isRunning = false;
+      run.finish = now;
+      ++run.next;
+    }
+  }
+}
 } // namespace
 
 Price para::priceProgram(ModuleOp module, const Machine &machine) {
   Price price;
   auto mesh = module->getAttrOfType<MeshAttr>("para.mesh");
   int64_t stages = mesh.getSize("pipeline");
+  // The host's kernels are known before they are made; what other devices' constants are fitted to counts ops.
+  FailureOr<FormedKernels> formed = failure();
+  if (machine.getDevice(0).kind == "processor")
+    formed = formKernels(module);
   std::vector<StagePricer> pricers;
-  std::vector<SmallVector<std::pair<Phase, int64_t>>> actions(stages);
+  std::vector<StageRun> runs(stages);
   for (int64_t stage = 0; stage < stages; ++stage) {
     auto function = module.lookupSymbol<func::FuncOp>("stage" + std::to_string(stage));
     pricers.emplace_back(function, mesh, machine);
-    pricers.back().run();
-    for (Attribute entry : function->getAttrOfType<ArrayAttr>("para.schedule"))
-      actions[stage].push_back({cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue(), cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt()});
+    pricers.back().run(succeeded(formed) ? &(*formed)[function.getName()] : nullptr);
+    for (Attribute entry : function->getAttrOfType<ArrayAttr>("para.schedule")) {
+      Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
+      runs[stage].actions.push_back({phase, cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt()});
+      runs[stage].compute += pricers[stage].segments[phase].compute;
+      runs[stage].communication += pricers[stage].segments[phase].communication;
+      runs[stage].sent += pricers[stage].sent[phase];
+    }
   }
-  // Run the schedule: an action starts when its stage is free and what it receives has been sent.
-  std::map<std::tuple<int64_t, Phase, int64_t>, double> finished;
-  std::vector<double> free(stages, 0), compute(stages, 0), communication(stages, 0), sent(stages, 0);
-  std::vector<size_t> next(stages, 0);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int64_t stage = 0; stage < stages; ++stage)
-      while (next[stage] < actions[stage].size()) {
-        auto [phase, microbatch] = actions[stage][next[stage]];
-        Segment &segment = pricers[stage].segments[phase];
-        double start = free[stage];
-        bool ready = true;
-        for (int64_t from : segment.receivesFrom) {
-          auto it = finished.find({from, phase, microbatch});
-          ready &= it != finished.end();
-          if (ready)
-            start = std::max(start, it->second);
-        }
-        if (!ready)
-          break;
-        free[stage] = start + segment.compute + segment.communication;
-        compute[stage] += segment.compute;
-        communication[stage] += segment.communication;
-        sent[stage] += pricers[stage].sent[phase];
-        finished[{stage, phase, microbatch}] = free[stage];
-        ++next[stage];
-        moved = true;
-      }
-  }
+  runSchedule(runs, pricers, mesh.getNumRanks() / stages, machine.sharedCores);
   int64_t busiest = 0;
   for (int64_t stage = 0; stage < stages; ++stage) {
-    if (compute[stage] + communication[stage] > compute[busiest] + communication[busiest])
+    if (runs[stage].compute + runs[stage].communication > runs[busiest].compute + runs[busiest].communication)
       busiest = stage;
-    price.secondsPerStep = std::max(price.secondsPerStep, free[stage]);
+    price.secondsPerStep = std::max(price.secondsPerStep, runs[stage].finish);
     price.peakBytes.push_back(pricers[stage].peakBytes);
     price.stateBytes.push_back(pricers[stage].stateBytes);
-    price.bytesSent = std::max(price.bytesSent, int64_t(sent[stage] + 0.5));
+    price.bytesSent = std::max(price.bytesSent, int64_t(runs[stage].sent + 0.5));
     price.flops += pricers[stage].flops * double(mesh.getNumRanks() / stages);
   }
-  if (machine.sharedCores > 0) { // what all ranks compute is done by so many cores, whoever waits for whom
-    double all = 0;
-    for (double seconds : compute)
-      all += seconds * double(mesh.getNumRanks() / stages);
-    price.secondsPerStep = std::max(price.secondsPerStep, all / machine.sharedCores);
-  }
-  price.computeSeconds = compute[busiest];
-  price.exposedSeconds = communication[busiest];
-  price.bubbleSeconds = std::max(0.0, price.secondsPerStep - compute[busiest] - communication[busiest]);
+  price.computeSeconds = runs[busiest].compute;
+  price.exposedSeconds = runs[busiest].communication;
+  price.bubbleSeconds = std::max(0.0, price.secondsPerStep - runs[busiest].compute - runs[busiest].communication);
   return price;
 }

@@ -19,13 +19,15 @@ public:
   virtual PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts = nullptr) = 0;
   virtual size_t getNumLayers() const = 0;
   virtual void takeMachine() = 0;
-  /// Whether a plan with these can be priced without partitioning; with rows 0: with any.
-  virtual bool isKnown(int64_t tensor, int64_t rows, bool sequence) const = 0;
+  /// Whether the plan, or `anyRows` one like it with other rows, can be priced without partitioning.
+  virtual bool isKnown(const Plan &plan, bool anyRows) const = 0;
 };
 
 /// Part of each layer such that the costliest of `parts` runs is cheapest: the least bound under which a greedy walk needs no more of them.
 /// Every part has a layer where there are as many.
 std::vector<int64_t> cutByCost(llvm::ArrayRef<double> costs, int64_t parts);
+/// As many blocks in each part; the layer before them and the one behind go with the nearest.
+std::vector<int64_t> cutEvenly(int64_t layers, int64_t parts);
 
 /// Part of each layer that most of its nodes have in `stages`, by a sample; parts never go back. A layer of other nodes goes with the one before.
 std::vector<int64_t> cutAsGiven(llvm::ArrayRef<Segment> segments, const std::map<std::string, int64_t> &stages, int64_t parts);

@@ -20,13 +20,18 @@ public:
   Propagator(func::FuncOp main, MeshAttr mesh, const PropagationViews &views) : main(main), mesh(mesh), views(views), reshards(mesh) {}
 
   llvm::DenseMap<Value, Sharding> run() {
-    if (views.sequenceParallel && mesh.getSize("tensor") > 1) {
+    if (mesh.getSize("context") > 1)
+      context.emplace(main, mesh);
+    if (views.sequenceParallel && mesh.getSize("tensor") > 1)
       rows.emplace(main, mesh);
-      pass(); // finds the dimensions; what comes before the first product is cut in the second round
-      for (Operation *op : targeted)
-        op->removeAttr("para.target");
+    if (rows || context)
+      pass(); // finds dimensions and places, which hold for all of the program in the second round
+    if (rows)
       rows->restart();
-    }
+    for (Operation *op : targeted)
+      op->removeAttr("para.target");
+    if (context && !rows && !context->foundAny() && targeted.empty())
+      return std::move(shardings);
     pass();
     return std::move(shardings);
   }
@@ -74,10 +79,18 @@ private:
     OpSplit best = choose(op, structure, projection, operands, proposals);
     addPartials(op, structure, operands, best);
     best.annotate(op);
+    if (context)
+      for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+        context->noteUse(op, structure, operand, operands[index], projection.getOperand(best, index));
     for (auto [index, result] : llvm::enumerate(op->getResults()))
       shardings[result] = projection.getResult(best, index).getCanonical(typeOf(result), mesh);
     if (rows && op->getNumResults() == 1 && !op->hasAttr("para.target"))
       if (auto target = rows->getTarget(op, structure, shardings[op->getResult(0)])) {
+        op->setAttr("para.target", target->getAttr(op->getContext()));
+        targeted.push_back(op);
+      }
+    if (context && op->getNumResults() == 1 && !op->hasAttr("para.target"))
+      if (auto target = context->getTarget(op, structure, shardings[op->getResult(0)])) {
         op->setAttr("para.target", target->getAttr(op->getContext()));
         targeted.push_back(op);
       }
@@ -97,10 +110,15 @@ private:
     }
     if (rows && op->getNumResults() == 1)
       rows->note(op, structure, shardings[op->getResult(0)]);
+    if (context)
+      for (Value result : op->getResults())
+        context->note(result, shardings[result]);
   }
 
   static void dropTensor(SmallVector<Proposal> &proposals) {
-    llvm::erase_if(proposals, [](const Proposal &proposal) { return llvm::any_of(proposal.split.axes, [](Axis axis) { return axis.getValue() == "tensor"; }); });
+    for (Proposal &proposal : proposals) // what is cut over other axes, too, stays cut over those before
+      proposal.split.axes.erase(llvm::find_if(proposal.split.axes, [](Axis axis) { return axis.getValue() == "tensor"; }), proposal.split.axes.end());
+    llvm::erase_if(proposals, [](const Proposal &proposal) { return proposal.split.axes.empty(); });
   }
 
   SmallVector<Proposal> propose(const Structure &structure, const Projection &projection, unsigned index, const Sharding &sharding, Value operand) {
@@ -108,30 +126,29 @@ private:
     RankedTensorType type = typeOf(operand);
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
     for (auto [factors, cut] : llvm::zip(structure.operands[index], sharding.dims)) {
-      auto lifted = projection.lift(factors, cut);
-      if (lifted && structure.factors[lifted->factor].kind != FactorKind::Whole)
-        result.push_back({lifted->factor, lifted->split, bytes});
+      for (const Projection::Lifted &lifted : projection.liftAll(factors, cut))
+        if (structure.factors[lifted.factor].kind != FactorKind::Whole)
+          result.push_back({lifted.factor, lifted.split, bytes});
     }
     return result;
   }
 
-  /// Adds what fits: a factor is cut once, an axis cuts one factor, and a dimension is cut in one factor only.
-  static void merge(const Structure &structure, OpSplit &split, ArrayRef<Proposal> proposals) {
+  /// Adds what fits: a factor is cut once, an axis cuts one factor, and the cuts of a dimension's factors are one of the dimension. Of the
+  /// axes of a proposal those before the first that is taken are a coarser cut, which may fit.
+  static void merge(const Structure &structure, const Projection &projection, OpSplit &split, ArrayRef<Proposal> proposals) {
     for (const Proposal &proposal : proposals) {
       if (!split.factors[proposal.factor].axes.empty())
         continue;
-      bool taken = llvm::any_of(split.factors, [&](const FactorSplit &other) {
-        return llvm::any_of(other.axes, [&](Axis axis) { return llvm::is_contained(proposal.split.axes, axis); });
-      });
-      auto clashes = [&](const DimFactors &factors) {
-        return llvm::is_contained(factors, proposal.factor) &&
-               llvm::any_of(factors, [&](int other) { return !split.factors[other].axes.empty(); });
-      };
+      OpSplit wider = split;
+      FactorSplit &cut = wider.factors[proposal.factor] = proposal.split;
+      cut.axes.erase(llvm::find_if(cut.axes, [&](Axis axis) { return isUsed(split, axis); }), cut.axes.end());
+      auto fits = [&](const DimFactors &factors) { return projection.canBeCut(factors, wider); };
+      bool all = !cut.axes.empty();
       for (const auto &values : {structure.operands, structure.results})
         for (const ValueFactors &value : values)
-          taken |= llvm::any_of(value, clashes);
-      if (!taken)
-        split.factors[proposal.factor] = proposal.split;
+          all &= llvm::all_of(value, fits);
+      if (all)
+        split = wider;
     }
   }
 
@@ -179,9 +196,9 @@ private:
     auto add = [&](ArrayRef<SmallVector<Proposal>> proposals) {
       for (unsigned first : order) {
         OpSplit split = none;
-        merge(structure, split, proposals[first]);
+        merge(structure, projection, split, proposals[first]);
         for (unsigned other : order)
-          merge(structure, split, proposals[other]);
+          merge(structure, projection, split, proposals[other]);
         if (llvm::none_of(candidates, [&](const OpSplit &seen) { return seen.factors == split.factors; }))
           candidates.push_back(split);
       }
@@ -256,6 +273,7 @@ private:
   ReshardFinder reshards;
   llvm::DenseMap<Value, Sharding> shardings;
   std::optional<SequenceCuts> rows; ///< under sequence parallelism
+  std::optional<ContextRows> context;
   SmallVector<Operation *> targeted;
 };
 } // namespace

@@ -20,6 +20,7 @@ const Recipe kRecipes[] = {
     {"data-parallel", &Plan::data, 0, false, false}, {"ddp", &Plan::data, 0, true, false},    {"zero1", &Plan::data, 1, true, false},
     {"zero2", &Plan::data, 2, true, false},          {"zero3", &Plan::data, 3, true, false},  {"tensor", &Plan::tensor, 0, true, false},
     {"pipeline", &Plan::pipeline, 0, true, true},    {"model-parallel", &Plan::pipeline, 0, true, false},
+    {"expert", &Plan::expert, 0, true, false},
 };
 
 /// Enough microbatches to fill the pipeline twice over, of equal size where the batch allows it.
@@ -57,8 +58,12 @@ void finish(Plan &plan, const PlanRequest &request) {
 
 std::string para::nameOf(const Plan &plan) {
   llvm::SmallVector<std::string> parts;
-  if (plan.data > 1)
+  if (plan.getReplicas() > 1 && (plan.data > 1 || plan.zero))
     parts.push_back(plan.zero ? "zero" + std::to_string(plan.zero) : "ddp");
+  if (plan.expert > 1)
+    parts.push_back("expert");
+  if (plan.context > 1)
+    parts.push_back("context");
   if (plan.tensor > 1)
     parts.push_back("tensor");
   if (plan.pipeline > 1)
@@ -83,7 +88,7 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
     plan.zero = request.zero >= 0 ? request.zero : recipe.zero;
     plan.bucketBytes = recipe.buckets ? request.bucketBytes : 0;
     plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
-    plan.microbatches = recipe.fillsPipeline ? chooseMicrobatches(request, plan.pipeline, plan.data) : std::max<int64_t>(1, request.microbatches);
+    plan.microbatches = recipe.fillsPipeline ? chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) : std::max<int64_t>(1, request.microbatches);
     finish(plan, request);
     return plan;
   }
@@ -93,23 +98,23 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
 llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
   Plan plan;
   for (const auto &[axis, size] : request.mesh) {
-    if (axis == "data")
-      plan.data = size;
-    else if (axis == "tensor")
-      plan.tensor = size;
-    else if (axis == "pipeline")
-      plan.pipeline = size;
-    else if (size != 1)
-      return fail("the mesh axis '" + axis + "' is not known; there are data, tensor, pipeline");
+    const PlanAxis *known = findPlanAxis(axis);
+    if (!known)
+      return fail("the mesh axis '" + axis + "' is not known; there are " + listPlanAxes());
+    plan.*known->size = size;
   }
-  if (plan.data > kMostRanks || plan.tensor > kMostRanks / plan.data || plan.pipeline > kMostRanks / plan.data / plan.tensor)
-    return fail("the mesh has more than " + llvm::Twine(kMostRanks) + " ranks");
+  int64_t room = kMostRanks;
+  for (const PlanAxis &axis : getPlanAxes()) {
+    room /= plan.*axis.size;
+    if (room == 0)
+      return fail("the mesh has more than " + llvm::Twine(kMostRanks) + " ranks");
+  }
   if (request.ranks > 1 && plan.getNumRanks() != request.ranks)
     return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks));
   plan.zero = std::max(0, request.zero);
   plan.bucketBytes = request.bucketBytes;
   plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
-  plan.microbatches = chooseMicrobatches(request, plan.pipeline, plan.data);
+  plan.microbatches = chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks());
   plan.recipe = nameOf(plan);
   finish(plan, request);
   return plan;
@@ -126,45 +131,66 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
+/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for.
+static std::vector<Plan> getMeshes(const PlanRequest &request) {
+  std::vector<Plan> meshes;
+  auto isOpen = [&](llvm::StringRef axis, int64_t size) {
+    auto it = request.mesh.find(axis.str());
+    return it == request.mesh.end() || it->second == size;
+  };
+  auto forEachDivisor = [&](llvm::StringRef axis, int64_t whole, llvm::function_ref<void(int64_t)> visit) {
+    for (int64_t size = 1; size <= whole; ++size)
+      if (whole % size == 0 && isOpen(axis, size))
+        visit(size);
+  };
+  Plan plan;
+  forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
+    forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
+      int64_t replicas = request.ranks / pipeline / tensor;
+      forEachDivisor("expert", replicas, [&](int64_t expert) {
+        if (expert > 1 && !request.mesh.count("expert") && (request.experts == 0 || request.experts % expert))
+          return;
+        forEachDivisor("context", replicas / expert, [&](int64_t context) {
+          if (context > 1 && !request.mesh.count("context") && replicas <= request.batch)
+            return;
+          plan.pipeline = pipeline;
+          plan.tensor = tensor;
+          plan.expert = expert;
+          plan.context = context;
+          plan.data = replicas / expert / context;
+          if (isOpen("data", plan.data) && plan.getBatchRanks() <= request.batch)
+            meshes.push_back(plan);
+        });
+      });
+    });
+  });
+  return meshes;
+}
+
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  for (int64_t pipeline = 1; pipeline <= request.ranks; ++pipeline)
-    for (int64_t tensor = 1; pipeline * tensor <= request.ranks; ++tensor) {
-      if (request.ranks % (pipeline * tensor))
+  for (Plan plan : getMeshes(request)) {
+    bool hasReplicas = plan.getReplicas() > 1;
+    plan.bucketBytes = request.bucketBytes;
+    for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {
+      if (request.zero >= 0 && hasReplicas && request.train && plan.zero != std::min(request.zero, 3))
         continue;
-      int64_t data = request.ranks / pipeline / tensor;
-      auto fixed = [&](llvm::StringRef axis, int64_t size) {
-        auto it = request.mesh.find(axis.str());
-        return it != request.mesh.end() && it->second != size;
-      };
-      if (fixed("data", data) || fixed("tensor", tensor) || fixed("pipeline", pipeline) || data > request.batch)
-        continue;
-      int levels = request.train && data > 1 ? 4 : 1;
-      for (int zero = 0; zero < levels; ++zero) {
-        if (request.zero >= 0 && zero != std::min(request.zero, levels - 1))
+      for (llvm::StringRef schedule : {"1f1b", "gpipe", "model-parallel"}) {
+        bool first = schedule == "1f1b", fills = schedule != "model-parallel";
+        if (plan.pipeline == 1 && !first)
           continue;
-        for (llvm::StringRef schedule : {"1f1b", "gpipe", "model-parallel"}) {
-          bool first = schedule == "1f1b";
-          if (pipeline == 1 && !first)
-            continue;
-          Plan plan;
-          plan.bucketBytes = request.bucketBytes;
-          plan.data = data;
-          plan.tensor = tensor;
-          plan.pipeline = pipeline;
-          plan.zero = zero;
-          bool fills = schedule != "model-parallel";
-          if (fills && !request.schedule.empty() && pipeline > 1 && schedule != request.schedule)
-            continue;
-          plan.schedule = fills ? schedule.str() : "1f1b";
-          plan.microbatches = fills ? chooseMicrobatches(request, pipeline, data) : std::max<int64_t>(1, request.microbatches);
-          if (pipeline > 1 && plan.microbatches == 1 && fills)
-            continue; // is the naive model parallelism below
-          plan.recipe = nameOf(plan);
-          finish(plan, request);
-          llvm::append_range(plans, getRecomputations(plan, request));
-        }
+        if (fills && !request.schedule.empty() && plan.pipeline > 1 && schedule != request.schedule)
+          continue;
+        Plan candidate = plan;
+        candidate.schedule = fills ? schedule.str() : "1f1b";
+        candidate.microbatches = fills ? chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) : std::max<int64_t>(1, request.microbatches);
+        if (plan.pipeline > 1 && candidate.microbatches == 1 && fills)
+          continue; // is the naive model parallelism below
+        candidate.recipe = nameOf(candidate);
+        finish(candidate, request);
+        llvm::append_range(plans, getRecomputations(candidate, request));
       }
     }
+  }
   return plans;
 }

@@ -12,6 +12,7 @@ std::vector<SegmentWork> WorkCollector::run() {
     describe(&op);
   findLoss();
   findWeightGradients();
+  findRoutes();
   findAttention();
   addArguments();
   for (Operation &op : spmd.getBody().front().without_terminator())
@@ -31,6 +32,8 @@ std::vector<SegmentWork> WorkCollector::run() {
 }
 
 double WorkCollector::bytesOf(Value value) const {
+  if (routes.contains(value))
+    return 0;
   RankedTensorType type = typeOf(value);
   bool isFloat = isa<FloatType>(type.getElementType());
   return double(type.getNumElements()) * double(isFloat ? policy.compute : int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8u)));
@@ -123,7 +126,7 @@ void WorkCollector::addCall(const WorkNode &node) {
   };
   switch (node.call->kind) {
   case LibraryCall::Matmul: {
-    if (node.isInAttention)
+    if (node.isInAttention || addRoute(op, phase))
       return;
     KernelWork kernel;
     kernel.kind = KernelWork::Product;
@@ -139,7 +142,13 @@ void WorkCollector::addCall(const WorkNode &node) {
     kernel.n = rhs.getNumElements() / std::max<int64_t>(1, k * batch);
     kernel.flops = 2.0 * double(batch) * double(kernel.m) * double(kernel.n) * double(k);
     kernel.bytes = width(op->getOperands()) + width(op->getResults());
+    kernel.isWide = isOfScores(op) || &workOf(op) == &works.back();
+    if (policy.operand && !kernel.isWide)
+      kernel.bytes += double(policy.operand - policy.compute) / double(policy.compute) * width(op->getOperands());
     phase.kernels.push_back(kernel);
+    if (policy.operand && !kernel.isWide && !weightGradients.contains(op))
+      for (Value operand : op->getOperands())
+        addCast(phase, operand);
     return;
   }
   case LibraryCall::Convolution: {
@@ -162,6 +171,21 @@ void WorkCollector::addCall(const WorkNode &node) {
   case LibraryCall::AllToAll: addTraffic(node, TrafficWork::AllToAll, width(op->getOperands())); return;
   default: return;
   }
+}
+
+void WorkCollector::addCast(PhaseWork &phase, Value operand) {
+  Operation *made = rootOf(operand).getDefiningOp();
+  auto it = made ? nodes.find(made) : nodes.end();
+  if (it == nodes.end()) // parameters are narrowed once a step
+    return;
+  KernelWork kernel;
+  kernel.bytes = bytesOf(operand);
+  if (policy.rescales)
+    phase.kernels.push_back(kernel);
+  else if (!it->second.call && !it->second.isInAttention)
+    return;
+  kernel.bytes *= 1 + 2 * double(policy.operand) / double(policy.compute);
+  phase.kernels.push_back(kernel);
 }
 
 void WorkCollector::addTraffic(const WorkNode &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase) {

@@ -18,8 +18,7 @@ static bool isSum(const Structure &structure) {
   return structure.operands.size() > 1 && llvm::all_of(structure.linearity, [](Linearity linearity) { return linearity == Linearity::Joint; });
 }
 
-/// Whether one sum of the backward pass takes all of it: the cotangents that meet there are finished together.
-static bool feedsSum(Operation *op) {
+bool SequenceCuts::feedsSum(Operation *op) {
   if (getPhase(op) != Phase::Backward || !op->hasOneUse())
     return false;
   auto user = dyn_cast<StructureOpInterface>(*op->user_begin());
@@ -32,6 +31,67 @@ bool SequenceCuts::isLookup(Operation *op, const Structure &structure) {
     return false;
   auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
   return argument && getArgKind(main, argument.getArgNumber()) == "parameter";
+}
+
+void ContextRows::note(Value value, const Sharding &sharding) {
+  if (getPhase(value.getDefiningOp()) == Phase::Forward && sharding.isCut(axis))
+    places[typeOf(value).getShape().vec()] = llvm::find_if(sharding.dims, [&](const DimSharding &dim) { return llvm::is_contained(dim.axes, axis); }) - sharding.dims.begin();
+}
+
+/// One operand, of which it passes sums on.
+static bool isLinear(Operation *op) {
+  auto structured = op && op->getNumOperands() == 1 && op->getNumResults() == 1 ? dyn_cast<StructureOpInterface>(op) : StructureOpInterface();
+  return structured && structured.getStructure().linearity[0] == Linearity::Joint;
+}
+
+void ContextRows::noteUse(Operation *op, const Structure &structure, Value operand, const Sharding &is, const Sharding &wanted) {
+  if (!SequenceCuts::isProduct(structure) || getPhase(op) != Phase::Forward || !is.isCut(axis) || wanted.isCut(axis))
+    return;
+  Value smallest = operand;
+  for (Value value = operand; isLinear(value.getDefiningOp());) {
+    value = value.getDefiningOp()->getOperand(0);
+    if (typeOf(value).getNumElements() < typeOf(smallest).getNumElements())
+      smallest = value;
+  }
+  if (smallest != operand && smallest.getDefiningOp())
+    gathered.insert(smallest);
+}
+
+bool ContextRows::shrinksLater(Operation *op) {
+  while (op->hasOneUse() && isLinear(*op->user_begin())) {
+    Operation *user = *op->user_begin();
+    if (typeOf(user->getResult(0)).getNumElements() < typeOf(op->getResult(0)).getNumElements())
+      return true;
+    op = user;
+  }
+  return false;
+}
+
+std::optional<Sharding> ContextRows::getTarget(Operation *op, const Structure &structure, const Sharding &sharding) const {
+  if (op->getNumResults() != 1)
+    return std::nullopt;
+  RankedTensorType type = typeOf(op->getResult(0));
+  Sharding target = sharding;
+  if (gathered.contains(op->getResult(0)) && sharding.isCut(axis)) {
+    for (DimSharding &dim : target.dims)
+      llvm::erase(dim.axes, axis);
+    return target.getCanonical(type, mesh);
+  }
+  bool makes = SequenceCuts::isProduct(structure) || isLinear(op);
+  if (getPhase(op) != Phase::Backward || !sharding.isPartial(axis) || sharding.reduction != ReductionKind::Sum || !makes || SequenceCuts::feedsSum(op) || shrinksLater(op))
+    return std::nullopt;
+  auto it = places.find(type.getShape().vec());
+  if (it == places.end() || isOfParameter.count(it->first))
+    return std::nullopt;
+  target.removePartial(axis);
+  target.dims[it->second].axes.push_back(axis);
+  return target.getCanonical(type, mesh);
+}
+
+ContextRows::ContextRows(func::FuncOp main, MeshAttr mesh) : mesh(mesh), axis(StringAttr::get(main.getContext(), "context")) {
+  for (BlockArgument argument : main.getArguments())
+    if (getArgKind(main, argument.getArgNumber()) == "parameter")
+      isOfParameter.insert(typeOf(argument).getShape().vec());
 }
 
 void SequenceCuts::follow(Value value, int64_t dim, const DimSharding &cut, Walk &walk) {

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
+#include <set>
 
 namespace para {
 
@@ -27,6 +28,8 @@ public:
   bool isCut(mlir::Value value) const { return cut.contains(value); }
   /// An op that takes rows whole: a sum of products of two values.
   static bool isProduct(const Structure &structure);
+  /// Whether one sum of the backward pass takes all of what `op` makes: the cotangents that meet there are finished together.
+  static bool feedsSum(mlir::Operation *op);
 
   /// The sharding into which the result of `op`, which comes out as `sharding`, is to be brought at once; none: it stays.
   std::optional<Sharding> getTarget(mlir::Operation *op, const Structure &structure, const Sharding &sharding);
@@ -59,6 +62,31 @@ private:
   Axis tensor;
   llvm::DenseSet<mlir::Value> cut;
   std::map<std::vector<int64_t>, Place> places; ///< by shape: values of one shape are cut alike, those of the backward pass as those of the forward pass
+};
+
+/// What products take whole over `context` (keys and values) is gathered where it is smallest, before heads share it; sums of its gradients
+/// end cut as it was, where they are smallest.
+class ContextRows {
+public:
+  ContextRows(mlir::func::FuncOp main, MeshAttr mesh);
+
+  /// Remembers which dimension of a value of the forward pass is cut.
+  void note(mlir::Value value, const Sharding &sharding);
+  /// Remembers that an operand, cut as `is`, is used as `wanted`. What is found holds from the next walk over the program on.
+  void noteUse(mlir::Operation *op, const Structure &structure, mlir::Value operand, const Sharding &is, const Sharding &wanted);
+  bool foundAny() const { return !gathered.empty(); }
+  /// In what sharding the op's result is to end; none: as it is.
+  std::optional<Sharding> getTarget(mlir::Operation *op, const Structure &structure, const Sharding &sharding) const;
+
+private:
+  /// Whether the sum becomes smaller before anything but linear ops of one operand takes it.
+  static bool shrinksLater(mlir::Operation *op);
+
+  MeshAttr mesh;
+  Axis axis;
+  llvm::DenseSet<mlir::Value> gathered;           ///< that are whole
+  std::map<std::vector<int64_t>, int64_t> places; ///< by shape: the dimension
+  std::set<std::vector<int64_t>> isOfParameter;   ///< shapes whose sums are gradients of weights
 };
 
 } // namespace para

@@ -1,5 +1,7 @@
+#include "CutFinder.h"
+#include "SequenceCuts.h"
+
 #include "para/IR/Program.h"
-#include "para/Partition/Projection.h"
 #include "para/Plan/Plan.h"
 
 using namespace mlir;
@@ -8,19 +10,12 @@ using namespace para;
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A dimension of an argument that a dimension of a value comes from, through ops that only move elements.
-struct Origin {
-  BlockArgument argument;
-  DimSharding cut;
-  int64_t dim;
-};
-
-class Finder {
+class Finder : CutFinder {
 public:
-  Finder(func::FuncOp main, MeshAttr mesh) : main(main), mesh(mesh), tensor(StringAttr::get(main.getContext(), "tensor")) {}
+  Finder(func::FuncOp main, MeshAttr mesh) : CutFinder(main, mesh, "tensor") {}
 
   std::map<unsigned, Sharding> run() {
-    if (mesh.getSize(tensor) == 1)
+    if (mesh.getSize(axis) == 1)
       return cuts;
     for (Operation &op : main.getBody().front().without_terminator())
       if (getPhase(&op) == Phase::Forward)
@@ -30,45 +25,6 @@ public:
   }
 
 private:
-  bool isParameter(BlockArgument argument) { return getArgKind(main, argument.getArgNumber()) == "parameter"; }
-
-  std::optional<Origin> trace(Value value, int64_t dim, DimSharding cut) {
-    while (true) {
-      if (auto argument = dyn_cast<BlockArgument>(value))
-        return isParameter(argument) ? std::optional<Origin>({argument, cut, dim}) : std::nullopt;
-      Operation *op = value.getDefiningOp();
-      if (op->getNumOperands() != 1 || typeOf(op->getOperand(0)).getNumElements() != typeOf(value).getNumElements())
-        return std::nullopt;
-      Structure structure = cast<StructureOpInterface>(op).getStructure();
-      Projection projection(structure, mesh);
-      auto lifted = projection.lift(structure.results[0][dim], cut);
-      if (!lifted)
-        return std::nullopt;
-      OpSplit split = projection.getSplit(*lifted);
-      auto found = llvm::find_if(structure.operands[0], [&](const DimFactors &factors) { return llvm::is_contained(factors, lifted->factor); });
-      if (found == structure.operands[0].end())
-        return std::nullopt;
-      dim = found - structure.operands[0].begin();
-      cut = projection.project(*found, split);
-      value = op->getOperand(0);
-    }
-  }
-
-  bool comesFromParameter(Value value) {
-    while (Operation *op = value.getDefiningOp()) {
-      if (op->getNumOperands() != 1 || typeOf(op->getOperand(0)).getNumElements() != typeOf(value).getNumElements())
-        return false;
-      value = op->getOperand(0);
-    }
-    return isParameter(cast<BlockArgument>(value));
-  }
-
-  void setCut(const Origin &origin) {
-    Sharding sharding = Sharding::replicated(typeOf(origin.argument).getRank());
-    sharding.dims[origin.dim] = origin.cut.getCanonical(typeOf(origin.argument).getDimSize(origin.dim), mesh);
-    cuts.try_emplace(origin.argument.getArgNumber(), sharding);
-  }
-
   /// Products of a weight decide; everything else passes on what its operands have.
   void visit(Operation *op) {
     auto structured = cast<StructureOpInterface>(op);
@@ -125,18 +81,20 @@ private:
       for (int factor : factors) {
         bool own = structure.factors[factor].kind == FactorKind::Parallel &&
                    llvm::none_of(structure.operands[input], [&](const DimFactors &other) { return llvm::is_contained(other, factor); });
-        if (!own || structure.factors[factor].size < mesh.getSize(tensor))
+        if (!own || structure.factors[factor].size < mesh.getSize(axis))
           continue;
         // Column-parallel, in the finest pieces that what follows can take.
-        FactorSplit split{{tensor}, 1};
+        FactorSplit split{{axis}, 1};
         int64_t blocks = 1;
         for (int attempt = 0; attempt < 4; ++attempt) {
-          Walk walk{{}, 1, 1, true, false};
-          DimSharding start{{tensor}, split.unit, blocks};
+          Walk walk{{}, 1, 1, true, false, false};
+          DimSharding start{{axis}, split.unit, blocks};
           auto result = placeOf(structure, factor);
           follow(op->getResult(0), result, start, walk, 0);
           if (walk.unit == 1 && walk.blocks == 1) {
-            if (walk.good && walk.ends) {
+            // Without a second product nothing is saved of what is smaller than what it is made of: the scores of a router.
+            bool saves = walk.contracts || typeOf(op->getResult(0)).getNumElements() >= typeOf(op->getOperand(input)).getNumElements();
+            if (walk.good && walk.ends && saves) {
               known[op->getResult(0)] = {result, start};
               if (auto origin = trace(op->getOperand(weight), dim, start))
                 setCut(*origin);
@@ -172,6 +130,7 @@ private:
     int64_t unit, blocks; ///< by how much coarser the cut must be to go on
     bool good;            ///< nothing stands in the way
     bool ends;            ///< a contraction with a weight, or a reduction of what few values remain of, was met
+    bool contracts;       ///< the former
   };
 
   /// Follows a cut dimension through the forward pass.
@@ -198,6 +157,7 @@ private:
       }
       if (factor.kind == FactorKind::Reduction) {
         walk.ends = true;
+        walk.contracts |= SequenceCuts::isProduct(structure) && comesFromParameter(user->getOperand(1 - use.getOperandNumber()));
         continue;
       }
       for (const Projection::Outcome &outcome : projection.getOutcomes(*lifted))
@@ -227,84 +187,6 @@ private:
     walk.good = false;
   }
 
-  /// Parameters without a decision (biases, scales) are cut as their first use is.
-  void adoptSmall() {
-    PropagationViews views;
-    views.arguments = cuts;
-    propagate(main, mesh, views);
-    for (BlockArgument argument : main.getArguments()) {
-      if (!isParameter(argument) || cuts.count(argument.getArgNumber()))
-        continue;
-      std::optional<Origin> agreed;
-      bool all = true;
-      followUses(argument, agreed, all, argument);
-      if (agreed && all)
-        setCut(*agreed);
-    }
-  }
-
-  void followUses(Value value, std::optional<Origin> &agreed, bool &all, BlockArgument argument) {
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      if (!isa<StructureOpInterface>(user) || getPhase(user) != Phase::Forward)
-        continue;
-      Structure structure = cast<StructureOpInterface>(user).getStructure();
-      Projection projection(structure, mesh);
-      OpSplit split = OpSplit::get(user, structure);
-      Sharding wanted = projection.getOperand(split, use.getOperandNumber());
-      if (!wanted.isCut(tensor)) {
-        // A broadcast of a parameter is looked through: its use decides.
-        if (user->getNumOperands() == 1 && user->getNumResults() == 1 && structure.linearity[0] == Linearity::Joint)
-          followBroadcast(user, structure, projection, agreed, all, argument);
-        else
-          all = false;
-        continue;
-      }
-      for (auto [dim, cut] : llvm::enumerate(wanted.dims))
-        if (llvm::is_contained(cut.axes, tensor))
-          merge(trace(use.get(), dim, cut), agreed, all);
-    }
-  }
-
-  void followBroadcast(Operation *op, const Structure &structure, const Projection &projection, std::optional<Origin> &agreed, bool &all, BlockArgument argument) {
-    for (OpOperand &use : op->getResult(0).getUses()) {
-      Operation *user = use.getOwner();
-      if (!isa<StructureOpInterface>(user) || getPhase(user) != Phase::Forward)
-        continue;
-      Structure userStructure = cast<StructureOpInterface>(user).getStructure();
-      OpSplit split = OpSplit::get(user, userStructure);
-      Sharding wanted = Projection(userStructure, mesh).getOperand(split, use.getOperandNumber());
-      bool found = false;
-      for (auto [dim, cut] : llvm::enumerate(wanted.dims)) {
-        if (!llvm::is_contained(cut.axes, tensor))
-          continue;
-        auto lifted = projection.lift(structure.results[0][dim], DimSharding{{tensor}, cut.unit, cut.blocks});
-        if (!lifted)
-          continue;
-        OpSplit own;
-        own.factors.resize(structure.factors.size());
-        own.factors[lifted->factor] = lifted->split;
-        for (auto [place, factors] : llvm::enumerate(structure.operands[0]))
-          if (llvm::is_contained(factors, lifted->factor)) {
-            merge(trace(op->getOperand(0), place, projection.project(factors, own)), agreed, all);
-            found = true;
-          }
-      }
-      all &= found;
-    }
-  }
-
-  static void merge(std::optional<Origin> found, std::optional<Origin> &agreed, bool &all) {
-    if (!found || (agreed && (agreed->dim != found->dim || agreed->cut != found->cut)))
-      all = false;
-    else
-      agreed = found;
-  }
-
-  func::FuncOp main;
-  MeshAttr mesh;
-  StringAttr tensor;
-  std::map<unsigned, Sharding> cuts;
   llvm::DenseMap<Value, std::pair<int64_t, DimSharding>> known;
 };
 } // namespace

@@ -67,7 +67,7 @@ private:
     way.savedBytes = refused.price.getPeakBytes() - way.plan.price.getPeakBytes();
     way.slower = refused.price.seconds > 0 ? way.plan.price.seconds / refused.price.seconds - 1 : 0;
     way.fits = way.plan.fault.empty();
-    auto key = [](const Plan &plan) { return std::make_tuple(plan.data, plan.tensor, plan.pipeline, plan.zero, plan.microbatches, plan.recompute, plan.sequenceParallel, plan.schedule); };
+    auto key = [](const Plan &plan) { return std::make_tuple(plan.data, plan.expert, plan.context, plan.tensor, plan.pipeline, plan.zero, plan.microbatches, plan.recompute, plan.sequenceParallel, plan.schedule); };
     if (llvm::any_of(ways, [&](const WayOut &other) { return key(other.plan.plan) == key(way.plan.plan); }))
       return;
     if (way.savedBytes > 0.001 * refused.price.getPeakBytes())
@@ -83,14 +83,14 @@ private:
   std::vector<std::vector<Change>> getChanges() {
     const Plan &plan = refused.plan;
     std::vector<std::vector<Change>> changes(4);
-    for (int zero = plan.zero + 1; zero <= 3 && plan.data > 1 && request.train; ++zero)
+    for (int zero = plan.zero + 1; zero <= 3 && plan.getReplicas() > 1 && request.train; ++zero)
       changes[0].push_back({"--zero=" + std::to_string(zero), [zero](Plan &other) { other.zero = zero; }});
     if (request.train && plan.recompute != "full") {
       if (plan.recompute == "none" && !race.getOptions().storage.fusesAttention)
         changes[1].push_back({"--recompute=selective", [](Plan &other) { other.recompute = "selective"; }});
       changes[1].push_back({"--recompute=full", [](Plan &other) { other.recompute = "full"; }});
     }
-    int64_t share = request.batch / plan.data;
+    int64_t share = request.batch / plan.getBatchRanks();
     if (request.separable && request.train)
       for (int64_t microbatches = plan.microbatches * 2; microbatches <= share; microbatches *= 2)
         if (share % microbatches == 0)
@@ -149,8 +149,8 @@ private:
       return;
     const RacedPlan &best = plans.front();
     const Plan &plan = best.plan;
-    std::string flags = llvm::formatv("--mesh data={0},tensor={1},pipeline={2} --microbatches {3}", plan.data, plan.tensor, plan.pipeline, plan.microbatches).str();
-    if (plan.data > 1)
+    std::string flags = llvm::formatv("--mesh {0} --microbatches {1}", plan.getMeshText(","), plan.microbatches).str();
+    if (plan.getReplicas() > 1)
       flags += " --zero=" + std::to_string(plan.zero);
     if (plan.recompute != "none")
       flags += " --recompute=" + plan.recompute;
@@ -163,7 +163,7 @@ private:
   void shrinkBatch() {
     if (request.train)
       return;
-    for (int64_t parts = 2; request.batch / refused.plan.data / parts > 0 && request.batch % (refused.plan.data * parts) == 0; parts *= 2) {
+    for (int64_t parts = 2; request.batch / refused.plan.getBatchRanks() / parts > 0 && request.batch % (refused.plan.getBatchRanks() * parts) == 0; parts *= 2) {
       Plan plan = refused.plan;
       plan.microbatches = parts;
       RacedPlan raced = race.price(plan);

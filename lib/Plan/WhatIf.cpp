@@ -82,12 +82,12 @@ private:
 } // namespace
 
 std::optional<Plan> para::widen(Plan plan, int64_t ranks, int64_t batch) {
-  int64_t block = plan.tensor * plan.pipeline;
-  if (ranks % block || batch % (ranks / block))
+  int64_t block = plan.getNumRanks() / plan.data;
+  if (ranks % block || batch % (ranks / block * plan.expert))
     return std::nullopt;
-  int64_t rows = std::max<int64_t>(1, batch / (plan.data * plan.microbatches));
+  int64_t rows = std::max<int64_t>(1, batch / (plan.getBatchRanks() * plan.microbatches));
   plan.data = ranks / block;
-  plan.microbatches = std::max<int64_t>(1, batch / plan.data / rows);
+  plan.microbatches = std::max<int64_t>(1, batch / plan.getBatchRanks() / rows);
   return plan;
 }
 

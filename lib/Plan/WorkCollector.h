@@ -1,6 +1,6 @@
 //===- WorkCollector.h - The walk behind collectWork() ------------*- C++ -*-===//
 //
-// Three parts: kernels and messages of calls and streams (Segments.cpp), what fused attention and losses keep to themselves (FusedWork.cpp), and
+// Parts: kernels and messages of calls and streams (Segments.cpp), what fused attention and losses keep to themselves (FusedWork.cpp), rows that are sent to experts (RoutedWork.cpp), and
 // what lies in memory (KeptWork.cpp).
 //
 //===----------------------------------------------------------------------===//
@@ -21,6 +21,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <array>
+#include <map>
 #include <set>
 
 namespace para {
@@ -72,6 +73,12 @@ private:
   /// elements, in a segment, stays in the kernel.
   static std::array<int64_t, 3> scoreKey(int64_t segment, Value value);
   void findAttention();
+  bool makesPlaces(const WorkNode &node) const;
+  /// Values that only say which rows go where.
+  void findRoutes();
+  /// A product that moves rows instead of adding up; false if it does not.
+  bool addRoute(Operation *op, PhaseWork &phase);
+  bool isOfScores(Operation *op) const;
   /// Where the elements of a value lie: through views.
   Value rootOf(Value value) const;
   bool isInMemory(Value value) const { return kept.contains(value) || isWritten(value); }
@@ -79,6 +86,8 @@ private:
   bool isWritten(Value value) const;
   void addArguments();
   void addCall(const WorkNode &node);
+  /// Narrows an operand of a product and transposes it for that of the weights; kernels that stream write it so at once.
+  void addCast(PhaseWork &phase, Value operand);
   void addTraffic(const WorkNode &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase = nullptr);
   /// One kernel a segment and pass: the work of its products, and what is read and written around them.
   void addAttention();
@@ -102,6 +111,7 @@ private:
   llvm::DenseSet<Operation *> weightGradients, lossOps;
   int64_t lossElements = 0;
   llvm::StringMap<int64_t> opsOfNode; ///< of the pass forward, that compute
+  llvm::DenseSet<Value> routes;
   llvm::SetVector<Value> kept; ///< from forward to backward
   std::set<std::array<int64_t, 3>> scores; ///< segment, elements and keys of what is shaped as attention scores
 };

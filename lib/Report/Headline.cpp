@@ -60,14 +60,14 @@ void para::writeHeadline(Page &page) {
   const RacedPlan &chosen = page.why.chosen;
   const PlanPrice &price = chosen.price;
   const Plan &plan = chosen.plan;
-  int64_t batch = page.options.request.batch, rows = std::max<int64_t>(1, batch / (plan.data * plan.microbatches));
+  int64_t batch = page.options.request.batch, rows = std::max<int64_t>(1, batch / (plan.getBatchRanks() * plan.microbatches));
   double room = page.options.machine.getMemoryBytes(), peak = price.getPeakBytes(), samples = price.seconds > 0 ? double(batch) / price.seconds : 0;
   page.os << "<header>\n<p class=\"eyebrow\">para · " << (page.options.request.train ? "training step" : "inference") << ", predicted</p>\n<h1>"
           << escape(llvm::sys::path::filename(page.facts.model)) << " <span>on " << escape(page.options.machine.name) << "</span></h1>\n";
   page.os << "<p class=\"sub\">" << (chosen.fault.empty() ? "<b class=\"ok\">fits</b> " : "<b class=\"bad\">does not fit</b> ") << "<b>" << escape(plan.recipe) << "</b> · "
           << escape(describeMesh(plan)) << " · batch " << batch << " in " << plan.microbatches << " microbatch" << (plan.microbatches == 1 ? "" : "es") << " of " << rows
-          << (plan.data > 1 ? " a replica" : "") << " · " << escape(describeMachine(page.options)) << "</p>\n";
-  std::vector<Card> cards = {{"step", number("step", price.seconds, inSeconds(price.seconds)), "at least " + inSeconds(price.lowerBound)},
+          << (plan.getBatchRanks() > 1 ? " a replica" : "") << " · " << escape(describeMachine(page.options)) << "</p>\n";
+  std::vector<Card> cards = {{"step", number("step", price.seconds, inSeconds(price.seconds)), "at least " + inSeconds(price.getBound())},
                              {"samples / s", number("samples", samples, samples < 100 ? llvm::formatv("{0:F2}", samples).str() : grouped(samples)), ""}};
   if (page.why.tokens > 0) {
     double tokens = samples * double(page.why.tokens);

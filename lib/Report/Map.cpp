@@ -27,13 +27,27 @@ void writeStrip(Page &page) {
   page.os << "</div>\n";
 }
 
-/// Devices of a stage: a frame for each node, in it a group for each data replica, in it a box for each tensor rank.
+/// "data 1, expert 3" of the replica of that number.
+std::string describePlace(const Plan &plan, int64_t replica) {
+  std::string text;
+  int64_t inner = plan.getReplicas();
+  for (llvm::StringRef name : getReplicaAxes()) {
+    int64_t size = plan.*findPlanAxis(name)->size;
+    inner /= size;
+    if (size > 1 || name == "data")
+      text += llvm::formatv("{0}{1} {2}", text.empty() ? "" : ", ", name, replica / inner % size).str();
+  }
+  return text;
+}
+
+/// Devices of a stage: a frame for each node, in it a group for each replica, in it a box for each tensor rank.
 void writeDevices(Page &page, int64_t stage, int64_t most) {
   const Plan &plan = page.why.chosen.plan;
-  int64_t perNode = page.options.machine.getRanksPerNode(), first = stage * plan.data * plan.tensor, shown = 0;
-  int64_t groups = std::max<int64_t>(1, std::min(plan.data, most / plan.tensor)), openNode = -1;
+  int64_t replicas = plan.getReplicas();
+  int64_t perNode = page.options.machine.getRanksPerNode(), first = stage * plan.getReplicas() * plan.tensor, shown = 0;
+  int64_t groups = std::max<int64_t>(1, std::min(replicas, most / plan.tensor)), openNode = -1;
   // Whole nodes, where one is shown at all.
-  if (int64_t inNode = perNode / plan.tensor; inNode > 1 && groups < plan.data && groups > inNode)
+  if (int64_t inNode = perNode / plan.tensor; inNode > 1 && groups < replicas && groups > inNode)
     groups -= groups % inNode;
   page.os << "<div class=\"nodes\">";
   for (; shown < groups; ++shown) {
@@ -42,17 +56,17 @@ void writeDevices(Page &page, int64_t stage, int64_t most) {
       page.os << (openNode >= 0 ? "</div>" : "") << "<div class=\"node\"><small>node " << node << "</small>";
       openNode = node;
     }
-    page.os << "<span class=\"group\" title=\"stage " << stage << ", data replica " << shown << "\">";
+    page.os << "<span class=\"group\" title=\"stage " << stage << ", " << describePlace(plan, shown) << "\">";
     int64_t boxes = std::min<int64_t>(plan.tensor, 16);
     for (int64_t t = 0; t < boxes; ++t)
-      page.os << "<i title=\"device " << rank + t << ": stage " << stage << ", data " << shown << ", tensor " << t << "\">" << rank + t << "</i>";
+      page.os << "<i title=\"device " << rank + t << ": stage " << stage << ", " << describePlace(plan, shown) << ", tensor " << t << "\">" << rank + t << "</i>";
     if (boxes < plan.tensor)
       page.os << "<em>+" << plan.tensor - boxes << "</em>";
     page.os << "</span>";
   }
   page.os << "</div>";
-  if (shown < plan.data)
-    page.os << "<em class=\"more\">+ " << plan.data - shown << " more replica" << (plan.data - shown == 1 ? "" : "s") << "</em>";
+  if (shown < replicas)
+    page.os << "<em class=\"more\">+ " << replicas - shown << " more replica" << (replicas - shown == 1 ? "" : "s") << "</em>";
   page.os << "</div>\n";
 }
 
@@ -79,14 +93,28 @@ void writeStage(Page &page, int64_t stage, int64_t most) {
 
 void para::writeMap(Page &page) {
   const Plan &plan = page.why.chosen.plan;
+  std::string product, order;
+  for (const PlanAxis &axis : getPlanAxes())
+    if (plan.*axis.size > 1 || (axis.name != "expert" && axis.name != "context")) {
+      product += llvm::formatv("{0}{1} {2}", product.empty() ? "" : " × ", plan.*axis.size, axis.name).str();
+      order = axis.name.str() + (order.empty() ? "" : ", then " + order);
+    }
   page.beginSection("map", "Where the layers are",
-                    llvm::formatv("{0} devices = {1} pipeline × {2} data × {3} tensor. Devices are numbered tensor first, then data, then pipeline, so that those that talk most are nearest.", plan.getNumRanks(),
-                                  plan.pipeline, plan.data, plan.tensor).str());
+                    llvm::formatv("{0} devices = {1}. Devices are numbered by {2}, so that those that talk most are nearest.", plan.getNumRanks(), product, order).str());
   page.os << "<div class=\"axes\">\n";
-  writeAxis(page, "pipeline", plan.pipeline, plan.data * plan.tensor, "consecutive layers; activations and their gradients pass");
   std::string cut = plan.zero == 0 ? "" : plan.zero == 1 ? "; optimizer state is cut" : plan.zero == 2 ? "; gradients and optimizer state are cut" : "; parameters, gradients and optimizer state are cut";
-  writeAxis(page, "data", plan.data, plan.tensor, (page.options.request.train ? "parts of the batch; gradients are summed" : "parts of the batch") + cut);
-  writeAxis(page, "tensor", plan.tensor, 1, plan.sequenceParallel ? "parts of each layer, and of the sequence between" : "parts of each layer; results are summed");
+  int64_t stride = plan.getNumRanks();
+  for (const PlanAxis &axis : getPlanAxes()) {
+    stride /= plan.*axis.size;
+    std::string what = axis.name == "pipeline" ? "consecutive layers; activations and their gradients pass"
+                       : axis.name == "data"   ? (page.options.request.train ? "parts of the batch; gradients are summed" : "parts of the batch") + cut
+                       : axis.name == "expert" ? "parts of the batch and of the experts; tokens are exchanged"
+                       : axis.name == "context" ? "parts of the sequence; keys and values are gathered"
+                       : plan.sequenceParallel ? "parts of each layer, and of the sequence between"
+                                               : "parts of each layer; results are summed";
+    if (plan.*axis.size > 1 || (axis.name != "expert" && axis.name != "context"))
+      writeAxis(page, axis.name, plan.*axis.size, stride, what);
+  }
   page.os << "</div>\n<p class=\"caption\">The model from its input to its loss: a box is a layer, its width its seconds, its colour its stage.</p>\n";
   writeStrip(page);
   int64_t stages = page.numStages(), most = stages == 1 ? 96 : stages == 2 ? 96 : stages <= 4 ? 48 : 32; // devices of each that are drawn

@@ -120,8 +120,9 @@ void para::writeCertificate(Page &page) {
             << "<li>No stage holds the activations of more microbatches than its memory counts.</li>\n";
   else
     page.os << "<li><b class=\"bad\">The schedule was not verified</b>: " << escape(certificate.fault) << "</li>\n";
-  page.os << "<li>At these prices no order of its passes makes this plan's step shorter than " << number("lower-bound", certificate.lowerBound, inSeconds(certificate.lowerBound))
-          << ", which the busiest stage computes and sends; the simulated step is " << number("gap", certificate.gap, inPercent(certificate.gap)) << " of itself above that.</li>\n</ul></div>\n";
+  page.os << (certificate.ofRace ? "<li>At these prices no plan of the race that fits takes less than " : "<li>At these prices no order of its passes makes this plan's step shorter than ")
+          << number("lower-bound", certificate.lowerBound, inSeconds(certificate.lowerBound)) << (certificate.ofRace ? "" : ", which the busiest stage computes and sends") << "; the simulated step is "
+          << number("gap", certificate.gap, inPercent(certificate.gap)) << " of itself above that.</li>\n</ul></div>\n";
   page.os << "<div><h3>predicted</h3><ul>\n<li>All seconds come from a cost model of the machine's kernels and links; nothing was run.</li>\n"
              "<li>Bytes follow from the partitioned program by arithmetic: "
           << number("predicted-peak", price.getPeakBytes(), inBytes(price.getPeakBytes())) << " on the fullest stage. Compiling plans every buffer and is exact.</li>\n";

@@ -1,5 +1,6 @@
 #include "para/Schedule/Schedule.h"
 
+#include <numeric>
 #include <set>
 
 using namespace para;
@@ -181,4 +182,20 @@ std::vector<int64_t> para::getMicrobatchesInFlightByChunk(const Schedule &schedu
       most[v] = std::max(most[v], now[v] += change);
     });
   return most;
+}
+
+std::vector<double> para::getMostHeld(const Schedule &schedule, llvm::ArrayRef<double> bytes, bool share) {
+  int64_t stages = int64_t(schedule.stages.size());
+  std::vector<double> result;
+  for (auto [stage, actions] : llvm::enumerate(schedule.stages)) {
+    std::vector<double> now(schedule.chunks, 0), most = now;
+    double all = 0, mostOfAll = 0;
+    countInFlight(actions, [&, s = int64_t(stage)](int64_t chunk, int64_t change) {
+      double changed = double(change) * bytes[chunk * stages + s];
+      most[chunk] = std::max(most[chunk], now[chunk] += changed);
+      mostOfAll = std::max(mostOfAll, all += changed);
+    });
+    result.push_back(share ? mostOfAll : std::accumulate(most.begin(), most.end(), 0.0));
+  }
+  return result;
 }

@@ -58,33 +58,50 @@ private:
     return success();
   }
 
-  LogicalResult lift(unsigned index, unsigned dim, const DimFactors &factors, const Cut &cut) {
-    int cutFactor = -1;
-    Cut lifted;
-    if (!cut.levels.empty()) {
-      int64_t before = 1;
-      for (auto [place, factor] : llvm::enumerate(factors)) {
-        int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
-        int64_t size = structure.factors[factor].size;
-        // Blocks are single elements of the loops before this one, or equal parts of it.
-        int64_t inner = cut.blocks % before ? 0 : cut.blocks / before;
-        bool begins = inner == 1 || (inner > 1 && inner < size && size % inner == 0);
-        if (begins && after > 0 && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
-          cutFactor = factor;
-          lifted.blocks = inner;
-          for (const Cut::Level &level : cut.levels)
-            lifted.levels.push_back({level.axis, level.piece / after});
-          break;
-        }
-        before *= structure.factors[factor].size;
+  /// The cuts of a dimension's loops, in their order, that its cut is; empty if it is none.
+  SmallVector<Cut> getLoopCuts(const DimFactors &factors, const Cut &cut) {
+    SmallVector<Cut> lifted(factors.size());
+    int64_t before = 1;
+    for (auto [place, factor] : llvm::enumerate(factors)) {
+      int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
+      int64_t size = structure.factors[factor].size;
+      // Blocks are single elements of the loops before this one, or equal parts of it.
+      int64_t inner = cut.blocks % before ? 0 : cut.blocks / before;
+      bool begins = inner == 1 || (inner > 1 && inner < size && size % inner == 0);
+      if (begins && after > 0 && llvm::all_of(cut.levels, [&](const Cut::Level &level) { return level.piece % after == 0; })) {
+        lifted[place].blocks = inner;
+        for (const Cut::Level &level : cut.levels)
+          lifted[place].levels.push_back({level.axis, level.piece / after});
+        return lifted;
       }
-      if (cutFactor < 0)
-        return local->emitError() << "operand " << index << " is " << cut.describe() << " in dimension " << dim << ", which cuts none of the op's loops";
-      if (structure.factors[cutFactor].kind == FactorKind::Whole)
-        return needsWhole(index, cut);
+      before *= size;
     }
-    for (int factor : factors) {
-      const Cut &own = factor == cutFactor ? lifted : Cut();
+    // Pieces of single elements of a loop are cut once more along the next one.
+    size_t next = 0;
+    for (auto [place, factor] : llvm::enumerate(factors)) {
+      int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
+      while (next < cut.levels.size() && after > 0 && cut.levels[next].piece % after == 0 && (lifted[place].levels.empty() || lifted[place].levels.back().piece > 1)) {
+        lifted[place].levels.push_back({cut.levels[next].axis, cut.levels[next].piece / after});
+        ++next;
+      }
+      if (next == cut.levels.size() && cut.blocks == 1)
+        return lifted;
+      if (lifted[place].levels.empty() || lifted[place].levels.back().piece != 1)
+        break;
+    }
+    return {};
+  }
+
+  LogicalResult lift(unsigned index, unsigned dim, const DimFactors &factors, const Cut &cut) {
+    SmallVector<Cut> lifted(factors.size());
+    if (!cut.levels.empty()) {
+      lifted = getLoopCuts(factors, cut);
+      if (lifted.empty())
+        return local->emitError() << "operand " << index << " is " << cut.describe() << " in dimension " << dim << ", which cuts none of the op's loops";
+    }
+    for (auto [factor, own] : llvm::zip(factors, lifted)) {
+      if (!own.levels.empty() && structure.factors[factor].kind == FactorKind::Whole)
+        return needsWhole(index, cut);
       if (owners[factor] < 0) {
         owners[factor] = index;
         cuts[factor] = own;
@@ -215,14 +232,18 @@ private:
     LocalValue result = LocalValue::whole(serial->getResult(index), getPhase(local));
     for (auto [dim, factors] : llvm::enumerate(structure.results[index])) {
       int64_t before = 1;
+      Cut &whole = result.cuts[dim];
       for (auto [place, factor] : llvm::enumerate(factors)) {
         int64_t after = getExtent(ArrayRef(factors).drop_front(place + 1));
         if (!cuts[factor].levels.empty()) {
-          if (!result.cuts[dim].levels.empty())
+          // A second loop is cut within what the first leaves of all its own elements: a single one.
+          bool isWithin = !whole.levels.empty() && whole.blocks == 1 && cuts[factor].blocks == 1 && whole.levels.back().piece == structure.factors[factor].size * after;
+          if (!whole.levels.empty() && !isWithin)
             return local->emitError() << "two loops of dimension " << dim << " of result " << index << " are cut";
-          result.cuts[dim].blocks = before * cuts[factor].blocks;
+          if (whole.levels.empty())
+            whole.blocks = before * cuts[factor].blocks;
           for (const Cut::Level &level : cuts[factor].levels)
-            result.cuts[dim].levels.push_back({level.axis, level.piece * after});
+            whole.levels.push_back({level.axis, level.piece * after});
         }
         before *= structure.factors[factor].size;
       }

@@ -4,10 +4,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,20 +50,36 @@ Status ControlBlock::map(int descriptor, int64_t ranks, int64_t communicators, b
   return Status::success();
 }
 
+void ControlBlock::ring(int64_t index) const {
+  RankBlock &theirs = rank(index);
+  theirs.bell.fetch_add(1);
+  if (theirs.isAsleep.load())
+    syscall(SYS_futex, &theirs.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+Waiter::Waiter(RankBlock *mine, bool coresAreScarce)
+    : mine(mine), spins(coresAreScarce ? 50 : 2000), yields(coresAreScarce && mine ? 30 : 20000), heard(mine ? mine->bell.load() : 0) {}
+
 void Waiter::pause() {
   ++count;
   if (count < spins) {
     __builtin_ia32_pause();
-    return;
-  }
-  if (began == 0)
-    began = nowSeconds();
-  if (count < spins + 20000) {
+  } else if (count < spins + yields) {
+    if (began == 0)
+      began = nowSeconds();
     sched_yield();
-    return;
+  } else if (mine) {
+    // Not for long: a rank that has failed does not ring.
+    timespec nap{0, 20 * 1000 * 1000};
+    mine->isAsleep.store(1);
+    syscall(SYS_futex, &mine->bell, FUTEX_WAIT, heard, &nap, nullptr, 0); // returns at once if the bell has rung since
+    mine->isAsleep.store(0);
+  } else {
+    timespec nap{0, 50000};
+    nanosleep(&nap, nullptr);
   }
-  timespec nap{0, 50000};
-  nanosleep(&nap, nullptr);
+  if (mine)
+    heard = mine->bell.load();
 }
 
 bool hasEnded(int pid) {

@@ -26,6 +26,8 @@ struct alignas(128) RankBlock {
   std::atomic<int64_t> sequence; ///< of the collective it is in, -1 outside of one
   char op[120];                  ///< the node it is in; a torn read is only a torn name
   alignas(128) std::atomic<uint64_t> barrier;
+  alignas(128) std::atomic<uint32_t> bell; ///< how often others have rung: what this rank waits for may have come
+  std::atomic<uint32_t> isAsleep;
   alignas(128) std::atomic<uint32_t> mailFull;
   int32_t mailTo;
   int64_t mailBytes;
@@ -70,6 +72,8 @@ public:
     int32_t none = -1;
     return header->failedRank.compare_exchange_strong(none, int32_t(rank));
   }
+  /// After a change that `rank` may wait for: wakes it if it sleeps.
+  void ring(int64_t rank) const;
   /// The signal that asks the job to stop after its step, or 0.
   int stopSignal() const { return header->stopSignal.load(std::memory_order_relaxed); }
   void requestStop(int signal) const { header->stopSignal.store(signal); }
@@ -91,10 +95,12 @@ private:
   int64_t numRanks = 0, numCommunicators = 0;
 };
 
-/// Waits politely: spins for some microseconds, then gives the core away, then sleeps.
+/// Waits politely: spins for some microseconds, gives the core away for a while, then sleeps until the rank's bell rings. Where ranks share
+/// cores it sleeps almost at once, for one that only yields gets its turns as those do that compute.
 class Waiter {
 public:
-  explicit Waiter(bool coresAreScarce) : spins(coresAreScarce ? 50 : 2000) {}
+  /// `mine` is the block of the rank that waits; without one nobody rings, and it looks again and again.
+  Waiter(RankBlock *mine, bool coresAreScarce);
   void pause();
   /// Seconds since the first pause that gave the core away.
   double seconds() const { return began > 0 ? nowSeconds() - began : 0; }
@@ -102,7 +108,9 @@ public:
   bool isSlow() const { return count >= spins; }
 
 private:
-  int spins, count = 0;
+  RankBlock *mine;
+  int spins, yields, count = 0;
+  uint32_t heard = 0; ///< the bell before what is waited for was looked at
   double began = 0;
 };
 

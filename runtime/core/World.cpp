@@ -88,7 +88,7 @@ SharedWorld::SharedWorld(const ControlBlock &block, int64_t rank) : World(rank, 
 }
 
 template <typename Done> Status SharedWorld::waitFor(int64_t peer, Done done) {
-  Waiter waiter(sharesCores);
+  Waiter waiter(&block.rank(myRank), sharesCores);
   double noteAfterSeconds = 20;
   while (!done()) {
     waiter.pause();
@@ -116,6 +116,7 @@ Status SharedWorld::send(int64_t to, const void *data, int64_t bytes) {
     mine.mailTo = int32_t(to);
     mine.mailBytes = chunk;
     mine.mailFull.store(1, std::memory_order_release);
+    block.ring(to);
     at += chunk;
     left -= chunk;
   }
@@ -135,6 +136,7 @@ Status SharedWorld::receive(int64_t from, void *data, int64_t bytes) {
     at += theirs.mailBytes;
     left -= theirs.mailBytes;
     theirs.mailFull.store(0, std::memory_order_release);
+    block.ring(from);
   }
   return Status::success();
 }
@@ -142,6 +144,8 @@ Status SharedWorld::receive(int64_t from, void *data, int64_t bytes) {
 Status SharedWorld::barrier() {
   ++generation;
   block.rank(myRank).barrier.store(generation, std::memory_order_release);
+  for (int64_t i = 0; i < numRanks; ++i)
+    block.ring(i);
   for (int64_t i = 0; i < numRanks; ++i)
     PARA_TRY(waitFor(i, [&] { return block.rank(i).barrier.load(std::memory_order_acquire) >= generation; }));
   return Status::success();

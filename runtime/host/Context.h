@@ -88,7 +88,7 @@ template <typename Done> bool waitUntil(para_context *ctx, int64_t waitedFor, co
 void reportSlowPeer(para_context *ctx, int64_t waitedFor, const char *op, double seconds);
 
 template <typename Done> bool waitUntil(para_context *ctx, int64_t waitedFor, const char *op, Done done) {
-  Waiter waiter(ctx->coresAreScarce);
+  Waiter waiter(ctx->control ? &ctx->control->rank(ctx->rank) : nullptr, ctx->coresAreScarce);
   double noteAfterSeconds = 20;
   while (!done()) {
     waiter.pause();

@@ -4,6 +4,7 @@
 #include "Convolution.h"
 #include "Matmul.h"
 #include "Messages.h"
+#include "Placement.h"
 #include "Threads.h"
 
 #include <algorithm>
@@ -190,6 +191,8 @@ Status HostDevice::create(const DeviceOptions &options) {
   state.coresAreScarce = options.world->coresAreScarce(options.threads);
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
+  if (state.coresAreScarce && state.control)
+    bindToCores(state.rank, state.world->size(), state.threads);
   omp_set_dynamic(0);
   omp_set_num_threads(int(state.threads));
   flushDenormals(state.threads);

@@ -56,6 +56,7 @@ bool SharedMessages::post(Outgoing &message) {
     entries[i].order = message.order;
     entries[i].state.store(PostedMessage::Posted, std::memory_order_release);
     message.entry = &entries[i];
+    ctx->control->ring(message.peer);
     return true;
   }
   return false;
@@ -107,6 +108,7 @@ void SharedMessages::makeRoom(int64_t peer, PostedMessage *entries) {
   const char *from = ctx->peerArenas[size_t(peer)] + entry->offset;
   early.push_back({peer, entry->tag, std::vector<char>(from, from + entry->bytes)});
   entry->state.store(PostedMessage::Taken, std::memory_order_release);
+  ctx->control->ring(peer);
 }
 
 para_status SharedMessages::receive(int64_t peer, int64_t tag, char *buffer, int64_t bytes, const char *op) {
@@ -132,10 +134,12 @@ para_status SharedMessages::receive(int64_t peer, int64_t tag, char *buffer, int
   parallelFor(ctx->threads, bytes, 1 << 19, [&](int64_t begin, int64_t end) {
     std::memcpy(buffer + begin, from + begin, size_t(end - begin));
   });
-  if (isEarly)
+  if (isEarly) {
     early.erase(kept);
-  else
+  } else {
     found->state.store(PostedMessage::Taken, std::memory_order_release);
+    ctx->control->ring(peer);
+  }
   return PARA_OK;
 }
 

@@ -29,6 +29,11 @@ public:
 private:
   para_status meet(para_context *ctx, const Collective &call);
   para_status leave(para_context *ctx, const Collective &call);
+  void ringOthers(para_context *ctx) {
+    for (int64_t m = 0; m < size(); ++m)
+      if (m != myIndex)
+        ctx->control->ring(members[size_t(m)]);
+  }
   CollectiveSlot &slot(para_context *ctx, int64_t member) { return ctx->control->slot(members[size_t(member)], index); }
   para_status failReduction(para_context *ctx, const Collective &call) {
     return ctx->fail(call.op, std::string("no reduction of this kind for ") + dtypeName(DType(call.dtype)));
@@ -50,6 +55,7 @@ para_status SharedCommunicator::meet(para_context *ctx, const Collective &call) 
   mine.outOffset = call.out - ctx->arena;
   strncpy(mine.op, call.op, sizeof(mine.op) - 1);
   mine.arrived.store(++generation, std::memory_order_release);
+  ringOthers(ctx);
   for (int64_t m = 0; m < size(); ++m) {
     CollectiveSlot &theirs = slot(ctx, m);
     if (!waitUntil(ctx, members[size_t(m)], call.op,
@@ -67,6 +73,7 @@ para_status SharedCommunicator::meet(para_context *ctx, const Collective &call) 
 
 para_status SharedCommunicator::leave(para_context *ctx, const Collective &call) {
   slot(ctx, myIndex).done.store(generation, std::memory_order_release);
+  ringOthers(ctx);
   for (int64_t m = 0; m < size(); ++m)
     if (!waitUntil(ctx, members[size_t(m)], call.op,
                    [&] { return slot(ctx, m).done.load(std::memory_order_acquire) >= generation; }))

@@ -24,12 +24,12 @@ import harness
 from recipes import BOUND, difference
 
 
-def make_model(folder, **sizes):
-    """A small GPT with weights and its data; the path."""
+def make_model(folder, family="gpt", **sizes):
+    """A small language model with weights and its data; the path."""
     path = pathlib.Path(folder) / "model.onnx"
-    flags = [text for key, value in sizes.items() for text in (f"--{key}", str(value))]
+    flags = [text for key, value in sizes.items() for text in (f"--{key.replace('_', '-')}", str(value))]
     python = harness.ROOT / ".venv" / "bin" / "python"
-    harness.call([str(python), "-m", "para.models", "gpt", *flags, "--weights", "1", "-o", str(path)], env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
+    harness.call([str(python), "-m", "para.models", family, *flags, "--weights", "1", "-o", str(path)], env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
     rng = np.random.default_rng(3)
     tokens = rng.integers(0, sizes["vocab"], (3 * sizes["batch"], sizes["seq"]))
     np.savez(pathlib.Path(folder) / "data.npz", input_ids=tokens, labels=tokens)

@@ -28,10 +28,10 @@ const char *const kNames[] = {"v100", "a100-40", "a100-80", "h100", "h200", "b20
 // Products in training sustain the most that any shape was measured to achieve (ml-engineering's table of maximum achieved matmul flops), as
 // whole runs say; nine tenths of it where no run was fitted.
 TEST(CostKernel, MeasuredPeaks) {
-  EXPECT_NEAR(rate(get("a100-80"), 16384, 16384, 16384) / 271.2e12, 0.98, 0.03);
-  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384) / 794.5e12, 0.99, 0.03);
+  EXPECT_NEAR(rate(get("a100-80"), 16384, 16384, 16384) / 271.2e12, 0.93, 0.03);
+  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384) / 794.5e12, 0.9, 0.03);
   EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384) / 1745e12, 0.9, 0.03);
-  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384, CostType::F8) / 1402.6e12, 1, 0.03);
+  EXPECT_NEAR(rate(get("h100"), 16384, 16384, 16384, CostType::F8) / 1402.6e12, 0.91, 0.03);
   EXPECT_NEAR(rate(get("b200"), 16384, 16384, 16384, CostType::F8) / 3432.5e12, 0.9, 0.03);
 }
 
@@ -75,10 +75,13 @@ TEST(CostKernel, RooflineBounds) {
 TEST(CostKernel, GrowsWithSize) {
   for (const char *name : kNames) {
     Device device = get(name);
+    for (int64_t size = 64; size < 5000; size += 64) { // rows of a multiple of 128 bytes; others are slower
+      EXPECT_LE(seconds(device, size, 512, 512), seconds(device, size + 64, 512, 512)) << name << size;
+      EXPECT_LE(seconds(device, 512, size, 512), seconds(device, 512, size + 64, 512)) << name << size;
+      EXPECT_LE(seconds(device, 512, 512, size), seconds(device, 512, 512, size + 64) * 1.0001) << name << size;
+      EXPECT_LE(seconds(device, 512, 512, size), seconds(device, 512, 512, size - 1) * 1.001) << name << size;
+    }
     for (int64_t size = 1; size < 5000; size += 37) {
-      EXPECT_LE(seconds(device, size, 512, 512), seconds(device, size + 37, 512, 512)) << name << size;
-      EXPECT_LE(seconds(device, 512, size, 512), seconds(device, 512, size + 37, 512)) << name << size;
-      EXPECT_LE(seconds(device, 512, 512, size), seconds(device, 512, 512, size + 37) * 1.0001) << name << size;
       EXPECT_LE(seconds(device, 256, 256, 64, CostType::F16, size), seconds(device, 256, 256, 64, CostType::F16, size + 37))
           << name << size;
       EXPECT_LE(kernelSeconds(device, attention(8, size, size, 64)), kernelSeconds(device, attention(8, size + 37, size + 37, 64)))
@@ -124,6 +127,6 @@ TEST(CostKernel, UnknownShapes) {
 // On the host what was measured is what is sustained.
 TEST(CostKernel, Host) {
   Machine host = Machine::getHost(1);
-  Kernel kernel = Kernel::product(CostType::F32, 1000, 1000, 1000);
-  EXPECT_NEAR(kernelSeconds(host.getDevice(0), kernel), 2e9 / host.getFlopsPerSecond(), 1e-6 + 1e-2 * 2e9 / host.getFlopsPerSecond());
+  Kernel kernel = Kernel::product(CostType::F32, 10000, 10000, 10000);
+  EXPECT_NEAR(kernelSeconds(host.getDevice(0), kernel), 2e12 / host.getFlopsPerSecond(), 1e-6 + 1e-2 * 2e12 / host.getFlopsPerSecond());
 }

@@ -30,6 +30,7 @@ template <typename T> struct Field {
 struct KernelConstants {
   double productFraction = 1;     ///< of peak flops, in products of many full waves
   double f8Fraction = 1;          ///< of that, where elements have 8 bits
+  double unalignedFraction = 1;   ///< of a product's rate, where rows of a matrix are no multiple of 128 bytes
   double productStart = 0;        ///< filling and draining of a tile's pipeline, counted as so many steps of the reduction
   double waveTail = 0;            ///< of a last wave's idle multiprocessors, the part that is lost
   double cacheBytesPerSecond = 0; ///< from the second level cache into one multiprocessor, with multicast; 0: no bound

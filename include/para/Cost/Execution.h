@@ -25,23 +25,31 @@ struct Execution {
   double gradientSeconds = 0; ///< to start a kernel of a pass backward
   double messageSeconds = 0;  ///< to start a collective
   double passSeconds = 0;     ///< for each pass of a stage: its schedule, its messages to neighbours
+  double blocksOnLaunches = 0; ///< 1: the host waits for each kernel (CUDA_LAUNCH_BLOCKING)
   // Communication.
   double gradientOverlap = 1; ///< of the reduction of gradients, what may run beside backward passes
   double gatherOverlap = 1;   ///< of the gathering of parameters for a layer (ZeRO-3), what may run beside the layer before
   double trafficOverlap = 0;  ///< of collectives within a layer, what runs beside its compute
   double slowdown = 1;        ///< of a collective between passes of other ranks, against one alone
-  double contention = 0;      ///< seconds of compute that are lost for each second of communication beside it
+  double contention = 0.31; ///< seconds of compute that are lost for each second of communication beside it, which takes multiprocessors and memory; fit-runs
   double blocksOnSends = 0;   ///< 1: a stage computes nothing while it sends
   // Kernels.
   double lossBytes = 0;     ///< moved for each element of what the loss is made of, forward and backward; 0: the loss is one kernel each way
   double lossKept = 0;      ///< of these bytes kept for the pass backward
   double lossTemporary = 0; ///< bytes there at most at once, besides
   double attention = 1;     ///< of the rate of the device's best fused attention
+  double rescales = 0;      ///< 1: operands of 8 bits are scaled by their own greatest (not by that of steps before): a pass more over each, and no cast is fused
   double accumulates = 0;   ///< 1: gradients of a microbatch are made and then added to those before, by kernels of their own
   double regathers = 0;     ///< 1: of a value gathered for a product the part is kept, and gathered again for the pass backward
   double dropout = 0;      ///< 1: of attention scores and before residual sums; masks of a byte are kept
   double updatePasses = 0; ///< over gradients and parameters besides the optimizer's: unscaling, norms, copies; bytes for each parameter
+  // Recomputation.
+  double layersAgain = 1;   ///< of the layers, those which full recomputation computes again
+  double streamsAgain = 0;  ///< 1: selective recomputation keeps the results of products and of attention alone; 0: all but attention scores
+  double productsAgain = 0; ///< then, of a layer's products, those which are computed again, too
+  double attentionAgain = 0; ///< then, whether attention is
   // Memory.
+  double allocates = 0;    ///< 1: memory is taken and given back as passes run, so that chunks of a stage share it; 0: each chunk has its own
   double contextBytes = 0; ///< of the vendor's libraries on each device, outside the allocator
   double fragmentation = 0; ///< of what is allocated, what the allocator loses
 

@@ -50,6 +50,10 @@ public:
     FactorSplit split;
   };
   std::optional<Lifted> lift(const DimFactors &factors, const DimSharding &sharding) const;
+  /// Likewise, of as many factors as it takes: all but the last are cut into single elements. Empty if there are no such cuts.
+  llvm::SmallVector<Lifted> liftAll(const DimFactors &factors, const DimSharding &sharding) const;
+  /// Whether the cuts of a dimension's factors together are a cut of the dimension: see liftAll().
+  bool canBeCut(const DimFactors &factors, const OpSplit &split) const;
 
   /// The op cut along that factor only.
   OpSplit getSplit(const Lifted &lifted) const;
@@ -65,6 +69,9 @@ public:
   DimSharding project(const DimFactors &factors, const OpSplit &split) const;
 
 private:
+  /// Whether each piece is one element.
+  bool isSingled(int factor, const FactorSplit &split) const;
+
   const Structure &structure;
   MeshAttr mesh;
 };

@@ -86,7 +86,8 @@ struct Refusal {
 
 /// What is known beyond the price.
 struct Certificate {
-  double lowerBound = 0, gap = 0;
+  double lowerBound = 0, gap = 0; ///< of all plans of the race that fit, or else of the plan's own passes
+  bool ofRace = false;
   bool scheduleVerified = false;
   int64_t actions = 0;
   std::string fault;

@@ -25,7 +25,9 @@ namespace para {
 struct Plan {
   std::string recipe; ///< name for people: "ddp", "zero1 x pipeline"
   int64_t data = 1, tensor = 1, pipeline = 1;
-  int zero = 0;             ///< what is cut over `data`: 1 optimizer state, 2 gradients too, 3 parameters too
+  int64_t expert = 1;  ///< shares the batch as `data` does; each rank has its part of the experts
+  int64_t context = 1; ///< parts of the sequence
+  int zero = 0;             ///< what is cut over replicas (getReplicaAxes): 1 optimizer state, 2 gradients too, 3 parameters too
   int64_t microbatches = 1;
   std::string schedule = "1f1b"; ///< order of microbatches: a name of Schedule.h
   std::string recompute = "none"; ///< what is computed again for the backward pass: "none", "selective", "full"
@@ -36,11 +38,32 @@ struct Plan {
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
 
-  int64_t getNumRanks() const { return data * tensor * pipeline; }
+  int64_t getNumRanks() const { return pipeline * getReplicas() * tensor; }
+  /// Ranks of a stage that have the same parameters, but for experts: those of `data`, `expert` and `context`.
+  int64_t getReplicas() const { return data * expert * context; }
+  /// Ranks that share the samples.
+  int64_t getBatchRanks() const { return data * expert; }
+  /// "data=2 tensor=4 pipeline=1"; `expert` and `context` only where they are more than 1.
+  std::string getMeshText(llvm::StringRef separator = " ") const;
+  llvm::json::Object getMeshJson() const;
   MeshAttr getMesh(mlir::MLIRContext *ctx) const;
   llvm::json::Object toJson() const;
   static llvm::Expected<Plan> fromJson(const llvm::json::Value &value);
 };
+
+/// An axis of the mesh that a plan gives a size.
+struct PlanAxis {
+  llvm::StringLiteral name;
+  int64_t Plan::*size;
+};
+/// From the slowest to the fastest in the numbering of ranks: ranks of `tensor` are neighbours.
+llvm::ArrayRef<PlanAxis> getPlanAxes();
+/// The axis of that name, or null.
+const PlanAxis *findPlanAxis(llvm::StringRef name);
+/// "data, expert, context, tensor, pipeline" for people, data first.
+std::string listPlanAxes();
+/// Axes over which a parameter is replicated unless its sharding says otherwise.
+llvm::ArrayRef<llvm::StringLiteral> getReplicaAxes();
 
 /// Annotates @main. Fails with a diagnostic where the plan does not suit the program.
 mlir::LogicalResult applyPlan(mlir::func::FuncOp main, const Plan &plan);
@@ -60,6 +83,14 @@ mlir::LogicalResult assignStages(mlir::func::FuncOp main, int64_t stages, const 
 /// Cuts of weights over `tensor`, found from the structure: column-parallel where what follows ends in a contraction with another
 /// weight (which is then row-parallel), row-parallel where the input is cut already. By argument number.
 std::map<unsigned, Sharding> findTensorCuts(mlir::func::FuncOp main, MeshAttr mesh);
+
+/// Cuts of the weights of experts along their number, over `expert` and, where that makes enough parts, over `tensor`. By argument number.
+std::map<unsigned, Sharding> findExpertCuts(mlir::func::FuncOp main, MeshAttr mesh);
+/// The fewest experts that a layer has in one weight; 0 if no layer has any.
+int64_t countExperts(mlir::func::FuncOp main);
+
+/// The dimension of inputs that is the sequence, which `context` cuts: by argument number; empty if no input has one.
+std::map<unsigned, int64_t> findSequenceDims(mlir::func::FuncOp main, MeshAttr mesh);
 
 /// How each value is seen by propagation before its own sharding is known.
 struct PropagationViews {

@@ -1,7 +1,8 @@
 //===- Price.h - What a partitioned program costs ----------------*- C++ -*-===//
 //
-// Prices the programs of the stages as they will run: time of the kernels that their ops become (Segments.h), of collectives by the ring formulas
-// (Thakur et al. 2005), of the pipeline by running its schedule; memory by liveness; bytes as the runtime counts them.
+// Prices the programs of the stages as they will run: time of the kernels that their ops become (Segments.h; on the host those that the lower
+// stage forms, Lower/Kernels.h), of collectives by the ring formulas (Thakur et al. 2005; on the host by what is copied in shared memory), of
+// the pipeline by running its schedule, with stages that share cores; memory by liveness; bytes as the runtime counts them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_PLAN_PRICE_H

@@ -23,6 +23,7 @@ struct PlanRequest {
   std::string recompute; ///< "auto": what is fastest of all that fits
   bool sequenceParallel = false; ///< asked of plans with a tensor axis
   bool noSequenceParallel = false; ///< not in the race
+  int64_t experts = 0; ///< the fewest of a layer that are one weight: countExperts()
   bool evenStages = false; ///< as many layers in each; or else balanced by cost
   std::map<std::string, int64_t> mesh;
   std::map<std::string, std::string> shards; ///< Plan::shards

@@ -27,7 +27,11 @@ namespace para {
 
 /// What a plan costs. Seconds of one step; bytes of one rank of each stage.
 struct PlanPrice {
-  double seconds = 0, compute = 0, bubble = 0, lowerBound = 0;
+  double seconds = 0, compute = 0, bubble = 0;
+  double lowerBound = 0; ///< no order of its passes takes less
+  double raceBound = 0;  ///< nor does any plan of the race that fits; 0: there was no race
+  double getBound() const { return raceBound > 0 ? raceBound : lowerBound; }
+  double getGap() const { return seconds > 0 ? (seconds - getBound()) / seconds : 0; }
   std::map<std::string, double> exposed; ///< communication that nothing hides, by kind, of the busiest stage
   struct Memory {
     double parameters = 0, gradients = 0, states = 0, activations = 0, gathered = 0, temporary = 0, inputs = 0, reserved = 0;

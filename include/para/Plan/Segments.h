@@ -18,6 +18,8 @@ namespace para {
 /// Bytes of an element in each use, and whether kernels of the target keep attention scores to themselves.
 struct StoragePolicy {
   int64_t compute = 4;   ///< floats in the passes forward and backward
+  int64_t operand = 0;   ///< of products with parameters, but for those of the last segment; 0: as `compute`
+  bool rescales = false; ///< such operands are scaled by their own greatest: a pass more over each, and casts that are kernels of their own
   int64_t parameter = 4; ///< as it is kept from step to step
   int64_t gathered = 4;  ///< as it is sent where parameters are cut over `data`
   int64_t master = 0;    ///< a copy of a parameter for the optimizer, if it computes in another type
@@ -34,6 +36,8 @@ struct StoragePolicy {
 struct KernelWork {
   enum Kind { Product, Convolution, Attention, Stream } kind = Stream;
   double flops = 0, bytes = 0;          ///< bytes read and written
+  double skipped = 0;                   ///< of the flops: of attention, what a mask that is a constant leaves out
+  bool isWide = false;                  ///< a product whose operands have the type of sums where others have a narrower one
   int64_t batch = 1, m = 0, n = 0, k = 0; ///< of a product; of attention: batch and heads, queries, keys, head size
 };
 
@@ -66,10 +70,12 @@ struct SegmentWork {
   PhaseWork update; ///< once a step
   Footprint parameters, gradients, states, buffers; ///< bytes
   double parameterElements = 0;            ///< on a rank that is not cut over `data`
+  double expertElements = 0;               ///< of these, of what is cut over `expert`
   int64_t parameterTensors = 0;
   double sharedElements = 0;               ///< of parameters whose home is an earlier segment
   double keptBytes = 0;                    ///< from forward to backward, a microbatch
   double scoreBytes = 0;                   ///< of these, of attention scores that no kernel keeps to itself
+  double productBytes = 0, attentionBytes = 0; ///< made by products with parameters, and by attention
   double temporaryBytes = 0;               ///< besides, at most at once
   double boundaryBytes = 0;                ///< passed on to later segments, a microbatch
   double inputBytes = 0;                   ///< of the model's inputs, a microbatch

@@ -81,6 +81,10 @@ std::vector<int64_t> getMicrobatchesInFlight(const Schedule &schedule);
 /// The same of each chunk by itself, by virtual stage.
 std::vector<int64_t> getMicrobatchesInFlightByChunk(const Schedule &schedule);
 
+/// Bytes that a stage holds at most for microbatches in flight, of which each takes `bytes`, by [chunk * stages + stage]. Where chunks do not
+/// `share` memory each has what it needs at most, whenever that is.
+std::vector<double> getMostHeld(const Schedule &schedule, llvm::ArrayRef<double> bytes, bool share);
+
 } // namespace para
 
 #endif

@@ -34,10 +34,13 @@ Value GatherOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordina
     row = arith::SubIOp::create(b, row, emitter.shardBegin(axes, getSize().value_or(0), getUnit().value_or(1)));
     rows = emitter.shardValid(axes, getSize().value_or(0), getUnit().value_or(1));
   }
-  table.push_back({getAffineConstantExpr(0, b.getContext()), row});
-  llvm::append_range(table, index.drop_front(dim + positions));
   // Unsigned: a negative row is larger than any size.
   Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);
+  // Rows of other ranks would lie where there is no memory, and there masked loads, harmless as they are, take a thousand times as long.
+  if (!getAxes().empty())
+    row = arith::SelectOp::create(b, inside, row, emitter.constantInteger(i64, 0));
+  table.push_back({getAffineConstantExpr(0, b.getContext()), row});
+  llvm::append_range(table, index.drop_front(dim + positions));
   return emitter.guarded(inside, [&] { return emitter.operand(0, table); },
                          emitter.constant(getType().getElementType(), 0.0));
 }

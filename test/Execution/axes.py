@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Experts and sequences cut over ranks, alone and with other axes: the numbers of the serial run.
+
+    test/Execution/axes.py [--models moe,mixture,gpt,llama]
+
+Models are made here: experts of bounded capacity (moe), experts that all see every token (mixture), and two without (gpt, llama with grouped
+heads and a sequence of odd length). Each mesh must give the serial float64 run of as many microbatches to 1e-11 (recipes.py), and exchange
+tokens (all-to-all) where experts are cut. Exit status 1 if one does not.
+"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+
+import harness
+from odd import make_model
+from recipes import BOUND, difference, plan_of
+
+MODELS = {
+    "moe": ("moe", dict(layers=2, hidden=16, heads=2, vocab=31, seq=12, batch=8, experts=4, top_k=2, ffn=24)),
+    "mixture": ("llama", dict(layers=2, hidden=16, heads=2, vocab=31, seq=6, batch=8, experts=6, top_k=2, ffn=24)),
+    "gpt": ("gpt", dict(layers=2, hidden=16, heads=4, vocab=31, seq=8, batch=4)),
+    "llama": ("llama", dict(layers=2, hidden=24, heads=6, kv_heads=2, vocab=31, seq=7, batch=4, ffn=40)),
+}
+EXPERT = ["expert=2", "expert=2 --zero=1", "data=2,expert=2 --zero=3", "expert=2,tensor=2", "expert=2,pipeline=2 --microbatches=2", "expert=2,context=2 --zero=2", "tensor=2"]
+CONTEXT = ["context=2", "context=3", "context=2,data=2 --zero=1", "context=2,tensor=2", "context=2,tensor=2 --sequence-parallel", "context=2,pipeline=2 --microbatches=2 --recompute=full", "context=4 --zero=3", "context=2,data=2 --microbatches=2", "context=3 --microbatches=4"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(MODELS))
+    arguments = parser.parse_args()
+    base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
+    passed = failed = 0
+    for name in arguments.models.split(","):
+        family, sizes = MODELS[name]
+        with tempfile.TemporaryDirectory(prefix="para-") as folder:
+            model, data, serial = make_model(folder, family, **sizes), pathlib.Path(folder) / "data.npz", {}
+            for text in (EXPERT + CONTEXT[:1] if "experts" in sizes else CONTEXT):
+                flags = ["--mesh", *text.split()]
+                try:
+                    parts = plan_of(model, [*base, *flags])
+                    if parts not in serial:
+                        serial[parts] = harness.train(model, [*base, "--microbatches", str(parts)], data=data)
+                    worst = difference(harness.train(model, [*base, *flags], data=data), serial[parts])
+                    program = harness.call([harness.PARA_OPT, str(model), "--train", *base, *flags, "--emit=partition", "-o", "-"])
+                    if "expert=" in text and "all_to_all" not in program:
+                        worst = (float("inf"), "no tokens are exchanged")
+                except harness.Failed as error:
+                    print(f"{name:<10}{text:<52}FAILED: {error}", flush=True)
+                    failed += 1
+                    continue
+                good = worst[0] <= BOUND
+                passed += good
+                failed += not good
+                print(f"{name:<10}{text:<52}{worst[0]:9.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
