@@ -145,3 +145,26 @@ TEST(Projection, BlocksInsideOfAFactor) {
   cut.blocks = 5; // 24 elements do not fall into 5 equal blocks
   EXPECT_FALSE(projection.lift(dot.results[0][1], cut));
 }
+
+// Behind a factor that is cut into single elements the next one may be cut, too: samples of one row each, and their sequences.
+TEST(Projection, LiftAllGoesOnBehindSingleElements) {
+  Meshes m({{"data", 4}, {"context", 2}});
+  Structure reshape = makeReshape(4, 6, 5);
+  Projection projection(reshape, m.mesh);
+  OpSplit split = splitOf(reshape, 0, {m.axis("data")});
+  split.factors[1] = {{m.axis("context")}, 1};
+  const DimFactors &merged = reshape.operands[0][0];
+  EXPECT_TRUE(projection.canBeCut(merged, split));
+  DimSharding cut = projection.project(merged, split);
+  EXPECT_EQ(cut, m.cut({"data", "context"}, 5, 1));
+  auto lifted = projection.liftAll(merged, cut);
+  ASSERT_EQ(lifted.size(), 2u);
+  for (int factor : {0, 1}) {
+    EXPECT_EQ(lifted[factor].factor, factor);
+    EXPECT_EQ(lifted[factor].split, split.factors[factor]);
+  }
+  Structure pairs = makeReshape(8, 6, 5); // two samples a rank
+  OpSplit wide = splitOf(pairs, 0, {m.axis("data")});
+  wide.factors[1] = {{m.axis("context")}, 1};
+  EXPECT_FALSE(Projection(pairs, m.mesh).canBeCut(merged, wide));
+}

@@ -339,3 +339,18 @@ module attributes {para.mesh = #para.mesh<["data"], [2]>} {
     return %r : tensor<2x4xf32>
   }
 }
+
+// -----
+
+// Of rows that are pairs, halves are no range of the flat tensor.
+module attributes {para.mesh = #para.mesh<["data", "tensor"], [2, 2]>} {
+  func.func @main(%x: tensor<4x6xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], ["tensor"]]>}) -> (tensor<24xf32> {para.kind = "output", para.name = "y"}) {
+    %0 = para.reshape %x : tensor<4x6xf32> -> tensor<24xf32>
+    return %0 : tensor<24xf32>
+  }
+  func.func @stage0(%x: tensor<2x3xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], ["tensor"]]>}) -> (tensor<6xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data", "tensor"]]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+    // expected-error @+1 {{two loops of dimension 0 of result 0 are cut}}
+    %r = para.reshape %x {para.origin = 0} : tensor<2x3xf32> -> tensor<6xf32>
+    return %r : tensor<6xf32>
+  }
+}

@@ -188,3 +188,19 @@ module attributes {para.mesh = #para.mesh<["data"], [2]>} {
     return %r : tensor<1x2x3xf32>
   }
 }
+
+// -----
+
+// Single rows, each cut in two, are consecutive pieces of the flat tensor; and back.
+module attributes {para.mesh = #para.mesh<["data", "tensor"], [4, 2]>} {
+  func.func @main(%x: tensor<4x6xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], ["tensor"]]>}) -> (tensor<4x6xf32> {para.kind = "output", para.name = "y"}) {
+    %0 = para.reshape %x : tensor<4x6xf32> -> tensor<24xf32>
+    %1 = para.reshape %0 : tensor<24xf32> -> tensor<4x6xf32>
+    return %1 : tensor<4x6xf32>
+  }
+  func.func @stage0(%x: tensor<1x3xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], ["tensor"]]>}) -> (tensor<1x3xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], ["tensor"]]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+    %r = para.reshape %x {para.origin = 0} : tensor<1x3xf32> -> tensor<3xf32>
+    %s = para.reshape %r {para.origin = 1} : tensor<3xf32> -> tensor<1x3xf32>
+    return %s : tensor<1x3xf32>
+  }
+}
