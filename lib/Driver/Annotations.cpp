@@ -86,11 +86,11 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
     if (it == there.end())
       continue;
     Constraint asked = llvm::cantFail(parseConstraint(text)), given = llvm::cantFail(parseConstraint(it->second)); // checked with the flags, and written by us
-    // A file tells how a parameter is used, for which it is whole over `data`; and an axis of one rank cuts nothing.
+    // A file tells how a parameter is used, for which it is whole over replicas; and an axis of one rank cuts nothing.
     bool isParameter = isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter";
     auto isMoot = [&](llvm::StringRef axis) {
       auto size = annotations.mesh.find(axis.str());
-      return (isParameter && axis == "data") || (size != annotations.mesh.end() && size->second == 1);
+      return (isParameter && isReplicaAxis(axis)) || (size != annotations.mesh.end() && size->second == 1);
     };
     for (Constraint *constraint : {&asked, &given})
       for (auto &dim : constraint->dims)
@@ -174,7 +174,7 @@ static std::string listLost(const Plan &plan, func::FuncOp main, bool isTrained)
   if (plan.recompute != "none")
     lost.push_back("--recompute=" + plan.recompute);
   for (const auto &[name, text] : plan.shards) // as it is kept between steps; a file tells how it is used
-    if (int index = getArgIndex(main, name); index >= 0 && getArgKind(main, index) == "parameter" && llvm::StringRef(text).contains("data"))
+    if (int index = getArgIndex(main, name); index >= 0 && getArgKind(main, index) == "parameter" && (llvm::StringRef(text).contains("data") || llvm::StringRef(text).contains("context")))
       lost.push_back("--shard '" + name + "=" + text + "'");
   return llvm::join(lost, " ");
 }

@@ -3,6 +3,7 @@
 
 #include "para/IR/Program.h"
 #include "para/Partition/Projection.h"
+#include "para/Plan/Annotations.h"
 
 using namespace mlir;
 using namespace para;
@@ -28,11 +29,13 @@ Sharding PlacedValues::getValue(Value value) const {
   return withoutMicrobatches(sharding, typeOf(value), mesh);
 }
 
+bool para::isReplicaAxis(StringRef axis) { return axis == "data" || axis == "context"; }
+
 Sharding PlacedValues::getArgument(BlockArgument argument) const {
   Sharding sharding = getValue(argument);
   if (getArgKind(cast<func::FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber()) == "parameter")
     for (DimSharding &dim : sharding.dims)
-      llvm::erase_if(dim.axes, [](Axis axis) { return axis.getValue() == "data"; });
+      llvm::erase_if(dim.axes, [](Axis axis) { return isReplicaAxis(axis.getValue()); });
   return sharding.getCanonical(typeOf(argument), mesh);
 }
 

@@ -17,7 +17,7 @@ public:
   MeshAttr getMesh() const { return mesh; }
   /// As an argument is kept, or an op leaves its result.
   Sharding getValue(mlir::Value value) const;
-  /// As an argument comes to the ops that read it: parameters are whole over `data`, whatever ZeRO does.
+  /// As an argument comes to the ops that read it: parameters are whole over replicas, whatever ZeRO does.
   Sharding getArgument(mlir::BlockArgument argument) const;
   /// As the first op of the node (`made`: ModelNode::made) that reads `value` takes it; none if no op does, or if it takes a sum that is not finished.
   std::optional<Sharding> getUse(llvm::ArrayRef<std::string> made, mlir::Value value) const;

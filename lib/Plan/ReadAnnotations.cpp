@@ -19,9 +19,9 @@ class AnnotationReader {
 public:
   AnnotationReader(const ModelOutline &outline, const DeviceConfiguration &configuration, func::FuncOp main, const std::map<std::string, int64_t> &asked)
       : outline(outline), configuration(configuration), main(main), ctx(main.getContext()), asked(asked) {
-    for (Attribute axis : Plan().getMesh(ctx).getAxes())
-      if (StringRef name = cast<StringAttr>(axis).getValue(); name != kMicrobatch && name != "pipeline")
-        axes.push_back(name.str());
+    for (const PlanAxis &axis : getPlanAxes())
+      if (axis.name != "pipeline")
+        axes.push_back(axis.name.str());
     for (unsigned index = 0; index < main.getNumArguments(); ++index)
       arguments[getArgName(main, index)] = index;
   }
@@ -244,7 +244,7 @@ private:
       auto batch = main.getArgAttrOfType<IntegerAttr>(argument->second, "para.batch_dim");
       for (auto [cut, by] : llvm::zip_equal(entry.cuts.cuts, *explained[entry.pattern]))
         for (unsigned axis : by)
-          count += batch ? (batch.getInt() == cut.dim) != (axes[axis] == "data") : axes[axis] == "data";
+          count += batch ? (batch.getInt() == cut.dim) != (axes[axis] == "data" || axes[axis] == "expert") : isReplicaAxis(axes[axis]);
     }
     return count;
   }

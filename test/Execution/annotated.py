@@ -31,6 +31,7 @@ PLANS = [
     (["--mesh", "tensor=3"], []),
     (["--mesh", "data=2,tensor=2"], []),
     (["--mesh", "data=2,tensor=2", "--sequence-parallel"], []),
+    (["--mesh", "context=2,tensor=2"], []),
     (["--mesh", "pipeline=3"], ["--microbatches", "2"]),
     (["--mesh", "data=2,tensor=2,pipeline=2"], ["--microbatches", "2", "--zero=1"]),
     (["--ranks", "4", "--plan=zero3"], ["--zero=3"]),
