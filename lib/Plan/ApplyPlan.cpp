@@ -139,10 +139,8 @@ private:
             owned = cutFurther(owned, type, StringAttr::get(ctx, axis), mesh);
       if (trained)
         owners[getArgName(main, index)] = plan.zero >= 1 ? owned : rest;
-      if (plan.zero >= 3 && trained) {
+      if (plan.zero >= 3 && trained)
         rest = owned;
-        views.updateViews[argument] = rest.getCanonical(type, mesh); // the update takes its part
-      }
     } else if (kind == "state") {
       if (auto of = main.getArgAttrOfType<StringAttr>(index, "para.state_of"))
         if (auto it = owners.find(of.getValue()); it != owners.end() && it->second.dims.size() == rest.dims.size())
