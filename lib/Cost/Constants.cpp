@@ -82,6 +82,7 @@ static constexpr KernelConstants kAmpere = [] {
   KernelConstants c;
   c.productFraction = 0.81; // fit-runs; MAMF: 271.2 of 312
   // Whole runs of BLOOM with rows of 3600 bytes (fit-runs); "Matrix Multiplication Background", NVIDIA: multiples of 128 bytes on A100.
+  // Other kinds take it over without a measurement.
   c.unalignedFraction = 0.54;
   c.productStart = 32;
   c.waveTail = 1;
