@@ -27,7 +27,8 @@ std::vector<SegmentWork> WorkCollector::run() {
     addDropout();
   for (SegmentWork &work : works)
     for (PhaseWork *phase : {&work.forward, &work.backwardInput, &work.backwardWeight, &work.update})
-      phase->launches = int64_t(phase->kernels.size());
+      for (const KernelWork &kernel : phase->kernels)
+        phase->launches += kernel.launches;
   return std::move(works);
 }
 
@@ -142,6 +143,7 @@ void WorkCollector::addCall(const WorkNode &node) {
     kernel.n = rhs.getNumElements() / std::max<int64_t>(1, k * batch);
     kernel.flops = 2.0 * double(batch) * double(kernel.m) * double(kernel.n) * double(k);
     kernel.bytes = width(op->getOperands()) + width(op->getResults());
+    kernel.launches = isOfScores(op) ? 1 : batch;
     kernel.isWide = isOfScores(op) || &workOf(op) == &works.back();
     if (policy.operand && !kernel.isWide)
       kernel.bytes += double(policy.operand - policy.compute) / double(policy.compute) * width(op->getOperands());

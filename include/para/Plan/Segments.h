@@ -38,6 +38,7 @@ struct KernelWork {
   double flops = 0, bytes = 0;          ///< bytes read and written
   double skipped = 0;                   ///< of the flops: of attention, what a mask that is a constant leaves out
   bool isWide = false;                  ///< a product whose operands have the type of sums where others have a narrower one
+  int64_t launches = 1;                 ///< by a framework: the matrices of experts are multiplied one by one
   int64_t batch = 1, m = 0, n = 0, k = 0; ///< of a product; of attention: batch and heads, queries, keys, head size
 };
 
