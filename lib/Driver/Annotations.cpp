@@ -90,7 +90,7 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
     bool isParameter = isa<BlockArgument>(it->first) && getArgKind(main, cast<BlockArgument>(it->first).getArgNumber()) == "parameter";
     auto isMoot = [&](llvm::StringRef axis) {
       auto size = annotations.mesh.find(axis.str());
-      return (isParameter && isReplicaAxis(axis)) || (size != annotations.mesh.end() && size->second == 1);
+      return (isParameter && isGatheredAxis(axis)) || (size != annotations.mesh.end() && size->second == 1);
     };
     for (Constraint *constraint : {&asked, &given})
       for (auto &dim : constraint->dims)

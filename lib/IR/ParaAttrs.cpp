@@ -33,6 +33,12 @@ int64_t MeshAttr::getSize(StringRef axis) const {
   return 1;
 }
 
+int64_t MeshAttr::getSize(StringAttr axis) const {
+  ArrayRef<Attribute> axes = getAxes().getValue();
+  size_t place = llvm::find(axes, Attribute(axis)) - axes.begin();
+  return place < axes.size() ? getSizes()[place] : 1;
+}
+
 int64_t MeshAttr::getNumRanks() const {
   int64_t ranks = 1;
   for (auto [name, size] : llvm::zip(getAxes(), getSizes().asArrayRef()))

@@ -167,9 +167,12 @@ private:
         return;
       }
       if (depth < 64) // more than the decoder lets through
-        for (const onnx::AttributeProto &attribute : node.attribute())
+        for (const onnx::AttributeProto &attribute : node.attribute()) {
           if (attribute.has_g())
             refuseInside(attribute.g().node(), place, depth + 1);
+          for (const onnx::GraphProto &graph : attribute.graphs())
+            refuseInside(graph.node(), place, depth + 1);
+        }
     }
   }
 

@@ -96,11 +96,11 @@ std::string explainAbsence(const Kind &kind, const PlanRace &race, int64_t ranks
     return "nothing is trained: there are no gradients and no states";
   if (kind.pipeline == Share::All && int64_t(race.getNumLayers()) < ranks)
     return llvm::formatv("the model has {0} layers, too few for {1} stages", race.getNumLayers(), ranks).str();
-  int parts = (kind.data != Share::One) + (kind.tensor != Share::One) + (kind.pipeline != Share::One);
-  if (parts == 3 && ranks < 8)
-    return llvm::formatv("{0} devices have no three factors", ranks).str();
+  int parts = (kind.data != Share::One) + (kind.tensor != Share::One) + (kind.pipeline != Share::One) + (kind.expert != Share::One) + (kind.context != Share::One);
+  if (parts >= 3 && ranks < int64_t(1) << parts)
+    return llvm::formatv("{0} devices have no {1} factors", ranks, parts == 3 ? "three" : "four").str();
   int64_t node = race.getOptions().machine.getRanksPerNode(), layers = int64_t(race.getNumLayers());
-  if (kind.data == Share::One && node * layers < ranks)
+  if (kind.data == Share::One && kind.expert == Share::One && kind.context == Share::One && node * layers < ranks)
     return llvm::formatv("{0} devices of a node times {1} layers are fewer than {2}: data is needed", node, layers, ranks).str();
   return llvm::formatv("no such mesh of {0} devices suits a batch of {1}", ranks, request.batch).str();
 }

@@ -127,9 +127,9 @@ private:
       if (auto it = cuts.find(index); it != cuts.end())
         rest = it->second;
       rest = ask(rest);
-      Sharding used = rest; // in use a parameter is whole over replicas
+      Sharding used = rest; // in use
       for (DimSharding &dim : used.dims)
-        llvm::erase_if(dim.axes, [](Axis axis) { return axis.getValue() == "data" || axis.getValue() == "context"; });
+        llvm::erase_if(dim.axes, [](Axis axis) { return isGatheredAxis(axis.getValue()); });
       views.arguments[index] = used.getCanonical(type, mesh);
       bool trained = bool(main.getArgAttr(index, "para.trainable"));
       Sharding owned = rest;

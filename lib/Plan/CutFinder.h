@@ -16,7 +16,7 @@
 
 namespace para {
 
-/// A dimension of an argument that a dimension of a value comes from, through ops that only move elements.
+/// A dimension of an argument that a dimension of a value comes from, through ops of one operand that keep the number of elements.
 struct Origin {
   mlir::BlockArgument argument;
   DimSharding cut;

@@ -146,7 +146,7 @@ void WorkCollector::addKept() {
   }
   for (auto &[op, node] : nodes)
     if (isProduct(node) && getPhase(op) == Phase::Forward && !isScoreLike(op->getResult(0)))
-      (!node.call->lhsBatch.empty() ? workOf(op).attentionBytes : workOf(op).productBytes) += bytesOf(op->getResult(0));
+      (isOfScores(op) ? workOf(op).attentionBytes : workOf(op).productBytes) += bytesOf(op->getResult(0));
   for (auto &[op, node] : nodes) // the rows' sums of exponentials
     if (node.isInAttention && isProduct(node) && getPhase(op) == Phase::Forward && isScoreLike(op->getResult(0)))
       workOf(op).keptBytes += 4.0 * double(typeOf(op->getResult(0)).getNumElements()) / double(typeOf(op->getResult(0)).getShape().back());

@@ -6,10 +6,10 @@
 
 namespace para {
 
-/// Seconds of one layer of a segment under a variant and a size of the data axis.
+/// Seconds of one layer of a segment under a variant and sizes of the axes of replicas.
 struct LayerSeconds {
   double forward = 0, backwardInput = 0, backwardWeight = 0;
-  double forwardTraffic = 0, backwardTraffic = 0; ///< over `tensor`
+  double forwardTraffic = 0, backwardTraffic = 0; ///< within the layer: over `tensor`, `expert`, `context`
   double gather = 0, scatter = 0;                 ///< over replicas, in every microbatch: of parameters (ZeRO-3), of gradients (from ZeRO-2 on)
   double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
   double products = 0, streams = 0, attention = 0; ///< parts of `forward`

@@ -29,13 +29,11 @@ Sharding PlacedValues::getValue(Value value) const {
   return withoutMicrobatches(sharding, typeOf(value), mesh);
 }
 
-bool para::isReplicaAxis(StringRef axis) { return axis == "data" || axis == "context"; }
-
 Sharding PlacedValues::getArgument(BlockArgument argument) const {
   Sharding sharding = getValue(argument);
   if (getArgKind(cast<func::FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber()) == "parameter")
     for (DimSharding &dim : sharding.dims)
-      llvm::erase_if(dim.axes, [](Axis axis) { return isReplicaAxis(axis.getValue()); });
+      llvm::erase_if(dim.axes, [](Axis axis) { return isGatheredAxis(axis.getValue()); });
   return sharding.getCanonical(typeOf(argument), mesh);
 }
 

@@ -15,6 +15,8 @@ static constexpr llvm::StringLiteral kReplicaAxes[] = {"data", "expert", "contex
 ArrayRef<PlanAxis> para::getPlanAxes() { return kAxes; }
 ArrayRef<llvm::StringLiteral> para::getReplicaAxes() { return kReplicaAxes; }
 
+bool para::isGatheredAxis(StringRef axis) { return axis == "data" || axis == "context"; }
+
 const PlanAxis *para::findPlanAxis(StringRef name) {
   const PlanAxis *axis = llvm::find_if(kAxes, [&](const PlanAxis &axis) { return axis.name == name; });
   return axis == std::end(kAxes) ? nullptr : axis;

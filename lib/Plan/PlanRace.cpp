@@ -38,7 +38,7 @@ std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
   std::vector<int64_t> microbatches;
   int64_t fewest = std::max<int64_t>(1, llvm::PowerOf2Ceil(llvm::divideCeil(rank, mostMicrobatches)));
   for (int64_t rows = fewest; rows <= fewest * mostRows && rows <= rank; rows *= 2)
-    if (int64_t parts = llvm::divideCeil(rank, rows); fewest > 1 || llvm::divideCeil(rank, parts) == rows)
+    if (int64_t parts = llvm::divideCeil(rank, rows); fewest > 1 || int64_t(llvm::divideCeil(rank, parts)) == rows)
       microbatches.push_back(parts);
   return microbatches;
 }

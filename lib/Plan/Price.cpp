@@ -230,20 +230,20 @@ struct StageRun {
 };
 
 /// How many of a stage's ranks run on each core: runtime/host/Placement.cpp binds ranks that share cores. Where they cannot be shared out
-/// evenly the system places them, which comes to the same within steps that are short.
-std::vector<double> getPlaces(int64_t stage, int64_t replicas, int64_t cores) {
+/// evenly the system places them, which test/Execution/predict.py has found to come to the same. Ranks have a thread each.
+std::vector<double> getPlaces(int64_t stage, int64_t ranksOfStage, int64_t cores) {
   std::vector<double> places(cores, 0);
-  for (int64_t i = 0; i < replicas; ++i)
-    places[(stage * replicas + i) % cores] += 1;
+  for (int64_t i = 0; i < ranksOfStage; ++i)
+    places[(stage * ranksOfStage + i) % cores] += 1;
   return places;
 }
 
 /// An action starts when its stage is free and what it receives has been sent. Ranks that wait sleep; those that do not share their cores.
-void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers, int64_t replicas, double sharedCores) {
+void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers, int64_t ranksOfStage, double sharedCores) {
   int64_t stages = int64_t(runs.size()), cores = int64_t(sharedCores);
   std::vector<std::vector<double>> places;
   for (int64_t stage = 0; stage < stages && cores > 0; ++stage)
-    places.push_back(getPlaces(stage, replicas, cores));
+    places.push_back(getPlaces(stage, ranksOfStage, cores));
   std::set<std::tuple<int64_t, Phase, int64_t>> finished;
   for (double now = 0;;) {
     for (int64_t stage = 0; stage < stages; ++stage) {

@@ -168,7 +168,9 @@ private:
     }
   }
 
-  static bool suits(ArrayRef<int64_t> sizes, const Pattern &pattern) { return explainShards(sizes, pattern.first, pattern.second).has_value(); }
+  static bool suits(ArrayRef<int64_t> sizes, const Pattern &pattern) {
+    return pattern.first.empty() || explainShards(sizes, pattern.first, pattern.second).has_value(); // what is not cut is so under every mesh
+  }
 
   /// No mesh has a pattern and all those before it; names one of these if two are enough.
   void reportMesh(size_t number) {
@@ -244,7 +246,7 @@ private:
       auto batch = main.getArgAttrOfType<IntegerAttr>(argument->second, "para.batch_dim");
       for (auto [cut, by] : llvm::zip_equal(entry.cuts.cuts, *explained[entry.pattern]))
         for (unsigned axis : by)
-          count += batch ? (batch.getInt() == cut.dim) != (axes[axis] == "data" || axes[axis] == "expert") : isReplicaAxis(axes[axis]);
+          count += batch ? (batch.getInt() == cut.dim) != (axes[axis] == "data" || axes[axis] == "expert") : isGatheredAxis(axes[axis]);
     }
     return count;
   }

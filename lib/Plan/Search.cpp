@@ -67,7 +67,8 @@ public:
     costs.microbatches = plan.microbatches;
     costs.costs.resize(plan.pipeline * chunks);
     std::vector<PlanPrice::Memory> memory(plan.pipeline);
-    std::vector<double> kept(plan.pipeline * chunks, 0), reduced = kept;
+    std::vector<double> kept(plan.pipeline * chunks, 0);
+    std::vector<SegmentWork> reduced(plan.pipeline * chunks);
     std::vector<HostQueue> host(plan.pipeline * chunks);
     auto placeOf = [&](int64_t virtualStage) {
       auto [stage, chunk] = schedule->getPlace(virtualStage);
@@ -77,11 +78,12 @@ public:
       int64_t place = placeOf(virtualStage);
       bool isTail = layer + 1 == cut.size() && !tailWaits;
       addLayer(costs.costs[place], host[place], memory[place % plan.pipeline], kept[place], works[layers[layer]], seconds[layers[layer]], plan, isTail);
-      reduced[place] += sentGradientBytes(works[layers[layer]]);
+      reduced[place].parameterElements += works[layers[layer]].parameterElements;
+      reduced[place].expertElements += works[layers[layer]].expertElements;
     }
-    for (auto [cost, bytes] : llvm::zip_equal(costs.costs, reduced))
+    for (auto [cost, work] : llvm::zip_equal(costs.costs, reduced))
       if (cost.gradientTraffic > 0 && options.execution.gradientOverlap == 0) // when all passes are over, as one message
-        cost.gradientTraffic = send(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, "data", bytes, plan);
+        cost.gradientTraffic = sendParameters(plan.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce, work, sentGradientBytes(work), plan);
     for (auto [layer, virtualStage] : llvm::enumerate(cut)) { // a table used by the first and the last stage: each has it, and their gradients are added up
       double elements = works[layers[layer]].sharedElements;
       int64_t place = placeOf(virtualStage), first = placeOf(0);
@@ -223,7 +225,7 @@ private:
     };
     seconds.forward = compute(work.forward);
     for (const KernelWork &kernel : work.forward.kernels)
-      (kernel.kind == KernelWork::Attention || kernel.batch > 1 ? seconds.attention : kernel.kind == KernelWork::Stream ? seconds.streams : seconds.products) += runKnown(kernel);
+      (kernel.kind == KernelWork::Attention || kernel.isOfScores ? seconds.attention : kernel.kind == KernelWork::Stream ? seconds.streams : seconds.products) += runKnown(kernel);
     seconds.backwardInput = compute(work.backwardInput);
     seconds.backwardWeight = compute(work.backwardWeight);
     seconds.forwardTraffic = traffic(work.forward);
@@ -267,12 +269,12 @@ private:
 
   void addShared(PlanPrice::Memory &memory, double elements, const Plan &plan) {
     const StoragePolicy &storage = options.storage;
-    double data = double(plan.getReplicas());
-    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? data : 1);
+    double replicas = double(plan.getReplicas());
+    memory.parameters += elements * double(storage.parameter) / (plan.zero >= 3 ? replicas : 1);
     if (!options.request.train)
       return;
-    memory.gradients += elements * double(storage.gradient) / (plan.zero >= 2 ? data : 1);
-    memory.states += elements * double(storage.master + 2 * storage.state) / (plan.zero >= 1 ? data : 1);
+    memory.gradients += elements * double(storage.gradient) / (plan.zero >= 2 ? replicas : 1);
+    memory.states += elements * double(storage.master + 2 * storage.state) / (plan.zero >= 1 ? replicas : 1);
   }
 
   void addLayer(StageCost &cost, HostQueue &host, PlanPrice::Memory &memory, double &kept, const SegmentWork &work, const LayerSeconds &seconds, const Plan &plan, bool isTail) {

@@ -143,8 +143,9 @@ void WorkCollector::addCall(const WorkNode &node) {
     kernel.n = rhs.getNumElements() / std::max<int64_t>(1, k * batch);
     kernel.flops = 2.0 * double(batch) * double(kernel.m) * double(kernel.n) * double(k);
     kernel.bytes = width(op->getOperands()) + width(op->getResults());
-    kernel.launches = isOfScores(op) ? 1 : batch;
-    kernel.isWide = isOfScores(op) || &workOf(op) == &works.back();
+    kernel.isOfScores = isOfScores(op);
+    kernel.launches = kernel.isOfScores ? 1 : batch;
+    kernel.isWide = kernel.isOfScores || &workOf(op) == &works.back();
     if (policy.operand && !kernel.isWide)
       kernel.bytes += double(policy.operand - policy.compute) / double(policy.compute) * width(op->getOperands());
     phase.kernels.push_back(kernel);

@@ -25,6 +25,9 @@ public:
   /// Whether ranks with so many threads must share cores, so that waiting ranks should give theirs away.
   virtual bool coresAreScarce(int64_t threads) const;
 
+  /// Whether all ranks of the host may run on the same cores.
+  virtual bool sharesCores() const { return true; }
+
   virtual Status send(int64_t to, const void *data, int64_t bytes) = 0;
   virtual Status receive(int64_t from, void *data, int64_t bytes) = 0;
   virtual Status barrier();

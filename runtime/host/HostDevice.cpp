@@ -191,7 +191,7 @@ Status HostDevice::create(const DeviceOptions &options) {
   state.coresAreScarce = options.world->coresAreScarce(options.threads);
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
-  if (state.coresAreScarce && state.control)
+  if (state.coresAreScarce && state.control && state.world->sharesCores())
     bindToCores(state.rank, state.world->size(), state.threads);
   omp_set_dynamic(0);
   omp_set_num_threads(int(state.threads));

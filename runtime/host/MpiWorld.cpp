@@ -27,6 +27,7 @@ public:
     // MPI launchers bind each rank to cores of its own: the mask says nothing of the others.
     return threads > availableCores() || onHost * threads > sysconf(_SC_NPROCESSORS_ONLN);
   }
+  bool sharesCores() const override { return availableCores() == sysconf(_SC_NPROCESSORS_ONLN); }
   Status send(int64_t to, const void *data, int64_t bytes) override {
     if (shared)
       return shared->send(to, data, bytes);

@@ -41,6 +41,7 @@ def Para_MeshAttr : AttrDef<ParaDialect, "Mesh"> {
   let extraClassDeclaration = [{
     /// Size of an axis; 1 for an axis that the mesh does not have.
     int64_t getSize(::llvm::StringRef axis) const;
+    int64_t getSize(::mlir::StringAttr axis) const;
     /// Number of ranks: the product of all axes but `microbatch`.
     int64_t getNumRanks() const;
   }];

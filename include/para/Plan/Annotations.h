@@ -21,9 +21,6 @@
 
 namespace para {
 
-/// Whether parameters in use are whole over the axis, as applyPlan() has them.
-bool isReplicaAxis(llvm::StringRef axis);
-
 struct PlanAnnotations {
   std::string configuration; ///< its name
   int64_t ranks = 1;

@@ -64,6 +64,8 @@ const PlanAxis *findPlanAxis(llvm::StringRef name);
 std::string listPlanAxes();
 /// Axes over which a parameter is replicated unless its sharding says otherwise.
 llvm::ArrayRef<llvm::StringLiteral> getReplicaAxes();
+/// Whether parameters in use are whole over the axis: all replicas' but `expert`, over which experts stay cut.
+bool isGatheredAxis(llvm::StringRef axis);
 
 /// Annotates @main. Fails with a diagnostic where the plan does not suit the program.
 mlir::LogicalResult applyPlan(mlir::func::FuncOp main, const Plan &plan);

@@ -29,7 +29,7 @@ namespace para {
 struct PlanPrice {
   double seconds = 0, compute = 0, bubble = 0;
   double lowerBound = 0; ///< no order of its passes takes less
-  double raceBound = 0;  ///< nor does any plan of the race that fits; 0: there was no race
+  double raceBound = 0;  ///< nor does any plan that the race has priced and that fits; 0: there was no race
   double getBound() const { return raceBound > 0 ? raceBound : lowerBound; }
   double getGap() const { return seconds > 0 ? (seconds - getBound()) / seconds : 0; }
   std::map<std::string, double> exposed; ///< communication that nothing hides, by kind, of the busiest stage

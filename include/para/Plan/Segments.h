@@ -21,7 +21,7 @@ struct StoragePolicy {
   int64_t operand = 0;   ///< of products with parameters, but for those of the last segment; 0: as `compute`
   bool rescales = false; ///< such operands are scaled by their own greatest: a pass more over each, and casts that are kernels of their own
   int64_t parameter = 4; ///< as it is kept from step to step
-  int64_t gathered = 4;  ///< as it is sent where parameters are cut over `data`
+  int64_t gathered = 4;  ///< as it is sent where parameters are cut over replicas
   int64_t master = 0;    ///< a copy of a parameter for the optimizer, if it computes in another type
   int64_t gradient = 4;  ///< as it is accumulated
   int64_t reduced = 4;   ///< as it is sent
@@ -38,6 +38,7 @@ struct KernelWork {
   double flops = 0, bytes = 0;          ///< bytes read and written
   double skipped = 0;                   ///< of the flops: of attention, what a mask that is a constant leaves out
   bool isWide = false;                  ///< a product whose operands have the type of sums where others have a narrower one
+  bool isOfScores = false;              ///< a product of attention that is not fused
   int64_t launches = 1;                 ///< by a framework: the matrices of experts are multiplied one by one
   int64_t batch = 1, m = 0, n = 0, k = 0; ///< of a product; of attention: batch and heads, queries, keys, head size
 };
@@ -58,7 +59,6 @@ struct PhaseWork {
 /// A number of bytes of which a part is cut over `data`.
 struct Footprint {
   double whole = 0, cut = 0; ///< `cut` as it would be on one rank that is not cut over `data`
-  double get(int64_t data) const { return whole + cut / double(data); }
   void add(const Footprint &other, double times = 1) {
     whole += times * other.whole;
     cut += times * other.cut;
@@ -70,7 +70,7 @@ struct SegmentWork {
   PhaseWork forward, backwardInput, backwardWeight;
   PhaseWork update; ///< once a step
   Footprint parameters, gradients, states, buffers; ///< bytes
-  double parameterElements = 0;            ///< on a rank that is not cut over `data`
+  double parameterElements = 0;            ///< of a rank, before ZeRO cuts them
   double expertElements = 0;               ///< of these, of what is cut over `expert`
   int64_t parameterTensors = 0;
   double sharedElements = 0;               ///< of parameters whose home is an earlier segment
@@ -82,7 +82,7 @@ struct SegmentWork {
   double inputBytes = 0;                   ///< of the model's inputs, a microbatch
 };
 
-/// The work of @spmd, whose ops have their segment in `para.stage`. `data`: the size of that axis in its mesh.
+/// The work of @spmd, whose ops have their segment in `para.stage`.
 std::vector<SegmentWork> collectWork(mlir::func::FuncOp spmd, int64_t segments, const StoragePolicy &policy);
 
 } // namespace para
