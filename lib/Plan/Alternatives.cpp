@@ -9,8 +9,8 @@
 using namespace para;
 
 namespace {
-/// What of the ranks an axis has.
-enum class Share { One, Some, All };
+/// What of the ranks an axis has; More: some or all.
+enum class Share { One, Some, All, More, Any };
 
 /// A recipe or a mix that people know.
 struct Kind {
@@ -39,8 +39,8 @@ const Kind kKinds[] = {
     {"zero1 x expert x tensor", Share::Some, Share::Some, Share::One, 1, "", Share::Some},
     {"zero1 x expert x pipeline", Share::Some, Share::One, Share::Some, 1, "", Share::Some},
     {"zero1 x expert x tensor x pipeline", Share::Some, Share::Some, Share::Some, 1, "", Share::Some},
-    {"zero1 x context", Share::Some, Share::One, Share::One, 1, "", Share::One, Share::Some},
-    {"zero1 x context x tensor", Share::Some, Share::Some, Share::One, 1, "", Share::One, Share::Some},
+    {"zero1 x context", Share::Any, Share::One, Share::One, 1, "", Share::One, Share::More},
+    {"zero1 x context x tensor", Share::Any, Share::Some, Share::One, 1, "", Share::One, Share::More},
 };
 
 bool suits(Share share, int64_t size, int64_t ranks) {
@@ -48,6 +48,8 @@ bool suits(Share share, int64_t size, int64_t ranks) {
   case Share::One: return size == 1;
   case Share::Some: return size > 1 && size < ranks;
   case Share::All: return size == ranks && ranks > 1;
+  case Share::More: return size > 1;
+  case Share::Any: return true;
   }
   return false;
 }

@@ -145,7 +145,7 @@ void printCertificate(const Explanation &why, llvm::raw_ostream &os) {
   else if (certificate.gap <= 0)
     os << "none of them is faster than this one\n";
   else
-    os << llvm::formatv("none of them takes less than {0}: this one is within {1} of the fastest\n", inSeconds(certificate.lowerBound), inPercent(certificate.gap));
+    os << llvm::formatv("none of them takes less than {0}: this one takes at most {1} more than the fastest\n", inSeconds(certificate.lowerBound), inPercent(certificate.gap / (1 - certificate.gap)));
 }
 } // namespace
 

@@ -89,6 +89,15 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   if (!object)
     return fail("a plan is a JSON object");
   Plan plan;
+  static constexpr llvm::StringLiteral keys[] = {"version", "recipe", "mesh", "zero", "microbatches", "schedule", "recompute", "sequence_parallel", "bucket_bytes", "shard", "stages"};
+  for (const auto &[key, entry] : *object)
+    if (!llvm::is_contained(keys, llvm::StringRef(key)))
+      return fail("a plan has no '" + llvm::StringRef(key) + "'; there are " + llvm::join(llvm::ArrayRef(keys), ", "));
+  for (llvm::StringRef key : {"mesh", "shard", "stages"})
+    if (const llvm::json::Value *entry = object->get(key); entry && entry->kind() != llvm::json::Value::Object)
+      return fail("'" + key + "' of the plan must be an object");
+  if (const llvm::json::Value *entry = object->get("recipe"); entry && entry->kind() != llvm::json::Value::String)
+    return fail("'recipe' of the plan must be a name");
   auto version = object->getInteger("version");
   if (!version || *version != 1)
     return fail("a plan of version 1 is expected");
@@ -103,8 +112,6 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
     target = *number;
     return llvm::Error::success();
   };
-  if (const llvm::json::Value *value = object->get("mesh"); value && value->kind() != llvm::json::Value::Object)
-    return fail("'mesh' of the plan must be an object of sizes by axis");
   if (const llvm::json::Object *mesh = object->getObject("mesh"))
     for (const auto &[key, size] : *mesh) {
       const PlanAxis *axis = findPlanAxis(llvm::StringRef(key));

@@ -154,7 +154,9 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   Plan plan;
   plan.shards = request.shards;
   plan.bucketBytes = request.bucketBytes;
-  for (int64_t tensor : sizesOf("tensor", ranks, std::min(ranks, node))) {
+  // A layer is cut over several nodes only where there are too few samples for as many ranks.
+  int64_t mostTensor = request.batch * node < ranks ? ranks : std::min(ranks, node);
+  for (int64_t tensor : sizesOf("tensor", ranks, mostTensor)) {
     for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
       int64_t replicas = ranks / tensor / pipeline;
       for (int64_t expert : sizesOf("expert", replicas, std::max<int64_t>(1, request.experts))) {
@@ -281,12 +283,15 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
         bound = std::min(bound, plans[i].price.lowerBound);
     plans.front().price.raceBound = bound;
   }
+  if (!plans.empty())
+    plans.front().price.flops = pricer->getModelFlops(plans.front().plan);
   return plans;
 }
 
 RacedPlan PlanRace::price(const Plan &plan) {
   RacedPlan raced{plan, {}, ""};
   raced.price = pricer->estimate(plan, true, raced.fault);
+  raced.price.flops = pricer->getModelFlops(plan);
   if (raced.fault.empty())
     raced.fault = checkFit(raced.price, options);
   return raced;

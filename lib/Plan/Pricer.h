@@ -17,6 +17,8 @@ public:
   virtual ~Pricer() = default;
 
   virtual PlanPrice estimate(const Plan &plan, bool simulates, std::string &fault, PlanParts *parts = nullptr) = 0;
+  /// A forward and a backward pass over the batch, without what is computed again or on several ranks alike: of the model that is not cut.
+  virtual double getModelFlops(const Plan &plan) = 0;
   virtual size_t getNumLayers() const = 0;
   virtual void takeMachine() = 0;
   /// Whether the plan, or `anyRows` one like it with other rows, can be priced without partitioning.

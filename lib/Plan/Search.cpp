@@ -113,7 +113,6 @@ public:
         parts->segments.push_back(dissect(work, ofLayer, plan, !tailWaits && &work == &works[layers.back()]));
     }
     finish(price, plan, *schedule, costs, memory, kept, simulates, fault);
-    price.flops = getModelFlops(variant, plan);
     price.peakFlops = 0;
     for (const DeviceClass &c : options.machine.classes)
       price.peakFlops += double(c.count) * c.device.getFlops(options.type);
@@ -129,6 +128,21 @@ public:
     device = other;
   }
   bool isKnown(const Plan &plan, bool anyRows) const override { return variants.isKnown(plan, anyRows); }
+
+  double getModelFlops(const Plan &plan) override {
+    Plan whole;
+    whole.data = plan.getBatchRanks();
+    whole.microbatches = plan.microbatches;
+    const Variant &variant = variants.get(whole);
+    if (!variant.fault.empty())
+      return 0;
+    double flops = 0;
+    for (size_t segment : layers)
+      for (const PhaseWork *phase : {&variant.works[segment].forward, &variant.works[segment].backwardInput, &variant.works[segment].backwardWeight})
+        for (const KernelWork &kernel : phase->kernels)
+          flops += kernel.flops;
+    return flops * double(plan.getBatchRanks()) * double(plan.microbatches);
+  }
 
   static std::string nameOfSchedule(const Plan &plan) { return llvm::formatv("{0} {1} {2}", plan.schedule, plan.pipeline, plan.microbatches).str(); }
   const Schedule *getSchedule(const Plan &plan, std::string &fault) {
@@ -416,16 +430,6 @@ private:
     for (auto [stage, held] : llvm::zip_equal(memory, getMostHeld(schedule, kept, options.execution.allocates > 0)))
       stage.activations += held;
     price.memory = std::move(memory);
-  }
-
-  /// Of all ranks: a forward and a backward pass over the batch, without what is computed again.
-  double getModelFlops(const Variant &variant, const Plan &plan) {
-    double flops = 0;
-    for (size_t segment : layers)
-      for (const PhaseWork *phase : {&variant.works[segment].forward, &variant.works[segment].backwardInput, &variant.works[segment].backwardWeight})
-        for (const KernelWork &kernel : phase->kernels)
-          flops += kernel.flops;
-    return flops * double(plan.tensor) * double(plan.getReplicas()) * double(plan.microbatches);
   }
 
   Variants variants;
