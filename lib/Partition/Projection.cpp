@@ -51,7 +51,7 @@ DimSharding Projection::project(const DimFactors &factors, const OpSplit &split)
   DimSharding result;
   for (auto [place, factor] : llvm::enumerate(factors)) {
     const FactorSplit &cut = split.factors[factor];
-    bool goesOn = place == 0 || !result.axes.empty(); // behind factors that are cut into single elements
+    bool goesOn = before == 1 || !result.axes.empty(); // behind factors that are cut into single elements
     if (!cut.axes.empty() && (result.axes.empty() || cut.blocks == 1)) {
       int64_t after = 1;
       for (int other : llvm::drop_begin(factors, place + 1))
@@ -61,7 +61,7 @@ DimSharding Projection::project(const DimFactors &factors, const OpSplit &split)
       result = {result.axes, cut.unit * after, blocks};
       if (!goesOn || blocks != 1 || !isSingled(factor, cut))
         return result;
-    } else if (!result.axes.empty()) {
+    } else if (!result.axes.empty() && structure.factors[factor].size != 1) {
       return result;
     }
     before *= structure.factors[factor].size;
@@ -79,7 +79,7 @@ bool Projection::canBeCut(const DimFactors &factors, const OpSplit &split) const
       isOpen &= isSingled(factor, cut);
       any = true;
     } else {
-      isOpen = false;
+      isOpen &= structure.factors[factor].size == 1;
     }
   }
   return true;
@@ -106,7 +106,8 @@ llvm::SmallVector<Projection::Lifted> Projection::liftAll(const DimFactors &fact
     }
     if (pieces != size)
       return {};
-    lifted.push_back({left.front(), split});
+    if (!split.axes.empty())
+      lifted.push_back({left.front(), split});
     left = left.drop_front();
   }
   return rest.axes.empty() ? lifted : llvm::SmallVector<Lifted>();

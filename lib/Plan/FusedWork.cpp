@@ -123,7 +123,8 @@ void WorkCollector::addAttention() {
     KernelWork kernel;
     kernel.kind = KernelWork::Attention;
     bool isMasked = llvm::any_of(masked, [phase = key.first](SegmentWork *work) { return phase == &work->forward || phase == &work->backwardInput; });
-    kernel.skipped = isMasked && group.m == group.n ? 0.5 : 0;
+    // Of parts of a sequence too: frameworks give a rank one from its begin and one from its end, so that all skip as much.
+    kernel.skipped = isMasked && group.m > 0 && group.n % group.m == 0 ? 0.5 : 0;
     kernel.flops = group.flops;
     kernel.bytes = group.bytes;
     kernel.batch = group.batch;

@@ -86,6 +86,8 @@ private:
       }
       if (next == cut.levels.size() && cut.blocks == 1)
         return lifted;
+      if (lifted[place].levels.empty() && structure.factors[factor].size == 1)
+        continue;
       if (lifted[place].levels.empty() || lifted[place].levels.back().piece != 1)
         break;
     }
