@@ -15,7 +15,7 @@ import tempfile
 
 import harness
 from odd import make_model
-from recipes import BOUND, difference, plan_of
+from recipes import Tally, plan_of
 
 MODELS = {
     "moe": ("moe", dict(layers=2, hidden=16, heads=2, vocab=31, seq=12, batch=8, experts=4, top_k=2, ffn=24)),
@@ -32,31 +32,23 @@ def main():
     parser.add_argument("--models", default=",".join(MODELS))
     arguments = parser.parse_args()
     base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
-    passed = failed = 0
+    tally = Tally()
     for name in arguments.models.split(","):
         family, sizes = MODELS[name]
         with tempfile.TemporaryDirectory(prefix="para-") as folder:
-            model, data, serial = make_model(folder, family, **sizes), pathlib.Path(folder) / "data.npz", {}
+            model = make_model(folder, family, **sizes)
+            tally.use(model, base, pathlib.Path(folder) / "data.npz")
             for text in (EXPERT + CONTEXT[:1] if "experts" in sizes else CONTEXT):
-                flags = ["--mesh", *text.split()]
+                flags, label = ["--mesh", *text.split()], f"{name:<10}{text:<52}"
                 try:
-                    parts = plan_of(model, [*base, *flags])
-                    if parts not in serial:
-                        serial[parts] = harness.train(model, [*base, "--microbatches", str(parts)], data=data)
-                    worst = difference(harness.train(model, [*base, *flags], data=data), serial[parts])
+                    worst = tally.compare(flags, plan_of(model, [*base, *flags]))
                     program = harness.call([harness.PARA_OPT, str(model), "--train", *base, *flags, "--emit=partition", "-o", "-"])
                     if "expert=" in text and "all_to_all" not in program:
                         worst = (float("inf"), "no tokens are exchanged")
+                    tally.add(label, worst)
                 except harness.Failed as error:
-                    print(f"{name:<10}{text:<52}FAILED: {error}", flush=True)
-                    failed += 1
-                    continue
-                good = worst[0] <= BOUND
-                passed += good
-                failed += not good
-                print(f"{name:<10}{text:<52}{worst[0]:9.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+                    tally.fail(label, error)
+    return tally.finish()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import tempfile
 import numpy as np
 
 import harness
-from recipes import BOUND, difference
+from recipes import Tally
 
 
 def make_model(folder, family="gpt", **sizes):
@@ -50,34 +50,23 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES))
     arguments = parser.parse_args()
     base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
-    passed = failed = 0
+    tally = Tally()
     print(f"{'case':<8}{'flags':<46}{'plan':<34}{'difference':>12}")
     for case in arguments.cases.split(","):
         sizes, plans = CASES[case]
         with tempfile.TemporaryDirectory(prefix="para-") as folder:
             model = make_model(folder, **sizes)
-            data = pathlib.Path(folder) / "data.npz"
-            serial = {}
+            tally.use(model, base, pathlib.Path(folder) / "data.npz")
             for flags in plans:
                 # A plan for another machine runs on host ranks as it is.
-                file = f"{folder}/plan.json"
+                file, label = f"{folder}/plan.json", f"{case:<8}{' '.join(flags):<46}"
                 try:
                     harness.call([harness.PARA_OPT, str(model), "--train", *base, *flags, "--plan-out", file, "--emit=plan", "-o", "/dev/null"])
                     plan = json.load(open(file))
-                    m = plan["microbatches"]
-                    if m not in serial:
-                        serial[m] = harness.train(model, [*base, "--microbatches", str(m)], data=data)
-                    worst = difference(harness.train(model, [*base, f"--plan={file}"], data=data), serial[m])
+                    tally.add(f"{label}{plan['recipe'] + ', M=' + str(plan['microbatches']):<34}", tally.compare([f"--plan={file}"], plan["microbatches"]))
                 except harness.Failed as error:
-                    print(f"{case:<8}{' '.join(flags):<46}FAILED: {error}")
-                    failed += 1
-                    continue
-                good = worst[0] <= BOUND
-                passed += good
-                failed += not good
-                print(f"{case:<8}{' '.join(flags):<46}{plan['recipe'] + ', M=' + str(m):<34}{worst[0]:12.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+                    tally.fail(label, error)
+    return tally.finish()
 
 
 if __name__ == "__main__":

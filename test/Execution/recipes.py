@@ -64,6 +64,38 @@ def plan_of(model, flags):
         return json.load(open(file.name))["microbatches"]
 
 
+class Tally:
+    """Counts runs that are as the serial one and prints each; their serial runs are kept by the number of microbatches."""
+
+    def __init__(self, model=None, base=(), data=None):
+        self.passed = self.failed = 0
+        self.use(model, base, data)
+
+    def use(self, model, base, data):
+        self.model, self.base, self.data, self.runs = model, list(base), data, {}
+
+    def compare(self, flags, microbatches):
+        """The largest difference of a run under the flags, and where it is."""
+        if microbatches not in self.runs:
+            self.runs[microbatches] = harness.train(self.model, [*self.base, "--microbatches", str(microbatches)], data=self.data)
+        return difference(harness.train(self.model, [*self.base, *flags], data=self.data), self.runs[microbatches])
+
+    def add(self, label, worst):
+        good = worst[0] <= BOUND
+        self.passed += good
+        self.failed += not good
+        print(f"{label}{worst[0]:10.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
+
+    def fail(self, label, error):
+        self.failed += 1
+        print(f"{label}FAILED: {error}", flush=True)
+
+    def finish(self):
+        """The last line, and the exit status."""
+        print(f"{self.passed} passed, {self.failed} failed")
+        return 1 if self.failed or not self.passed else 0
+
+
 def serial(model, microbatches, flags):
     key = (str(model), microbatches)
     if key not in _serial:
