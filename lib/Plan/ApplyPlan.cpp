@@ -39,8 +39,13 @@ public:
     if (plan.sequenceParallel && cuts.empty())
       return main.emitError() << "has no product that is cut over `tensor`, between which a sequence could be: give --mesh tensor=N, or leave --sequence-parallel out";
     std::map<unsigned, Sharding> experts = findExpertCuts(main, mesh);
-    if (plan.expert > 1 && experts.empty())
-      return main.emitError() << "has no products of as many experts as `expert` has ranks (" << plan.expert << "): give a smaller --mesh expert=N, or data=N instead";
+    if (plan.expert > 1 && experts.empty()) {
+      int64_t most = countExperts(main);
+      InFlightDiagnostic error = main.emitError();
+      if (most == 0)
+        return error << "has no layer with one weight for several experts, which `expert` could cut: give these ranks to another axis (--mesh data=N)";
+      return error << "has " << most << " experts in a layer, too few for " << plan.expert << " ranks of `expert`: give it fewer, and the others to data (--mesh expert=N,data=M)";
+    }
     for (auto &[index, sharding] : experts) // which are cut within as far as their number is not cut over `tensor`, too
       if (auto it = cuts.find(index); !sharding.isCut("tensor") && it != cuts.end() && it->second.dims.size() == sharding.dims.size())
         for (auto [dim, cut] : llvm::zip_equal(sharding.dims, it->second.dims))
