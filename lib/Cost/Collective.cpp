@@ -59,7 +59,7 @@ enum Protocol { Low, Middle, Simple };
 
 class Pricer {
 public:
-  Pricer(const DeviceClass &devices, int64_t ranks, int64_t stride, int64_t total) : n(double(ranks)) {
+  Pricer(const DeviceClass &devices, int64_t ranks, int64_t stride, int64_t total, double copies) : n(double(ranks)), copies(copies) {
     int64_t below = 1;
     for (const Level &level : devices.levels) {
       int64_t inside = getMembersInside(level.ranks, ranks, stride, total);
@@ -216,6 +216,9 @@ private:
     return start + steps + seconds + getRamp(ramp, seconds);
   }
 
+  /// Of the copies of a row, those that enter one of `blocks` alike: each is wanted by that many of `copies` draws at least once.
+  double getEntering(double blocks) const { return copies <= 1 ? 1 : blocks * (1 - std::pow(1 - 1 / blocks, copies)) / copies; }
+
   /// Each to each; what leaves a block goes over the links outside, of which each device has its own.
   double exchange(double bytes) const {
     double start = 0, seconds = 0, reached = 1;
@@ -224,7 +227,7 @@ private:
       const NetworkConstants &c = level.constants;
       double outside = n - crossing.below, peers = crossing.below * (crossing.blocks - 1);
       start = std::max(start, c.exchangeStart);
-      seconds = std::max(seconds, outside / n * bytes / (getRate(level) * (n == 2 ? c.pairFraction : c.exchangeFraction)));
+      seconds = std::max(seconds, getEntering(n / crossing.below) * outside / n * bytes / (getRate(level) * (n == 2 ? c.pairFraction : c.exchangeFraction)));
       reached += peers * (level.seconds + c.exchangeStep);
     }
     return start + (reached - 1) + seconds;
@@ -255,16 +258,16 @@ private:
     return start + seconds;
   }
 
-  double n;
+  double n, copies;
   std::vector<Crossing> crossings;
 };
 } // namespace
 
-double para::collectiveSeconds(const Machine &machine, CollectiveKind kind, double bytes, int64_t ranks, int64_t stride) {
+double para::collectiveSeconds(const Machine &machine, CollectiveKind kind, double bytes, int64_t ranks, int64_t stride, double copies) {
   if (ranks <= 1)
     return 0;
   double slowest = 0;
   for (const DeviceClass &devices : machine.classes)
-    slowest = std::max(slowest, Pricer(devices, ranks, std::max<int64_t>(1, stride), machine.getNumRanks()).price(kind, bytes));
+    slowest = std::max(slowest, Pricer(devices, ranks, std::max<int64_t>(1, stride), machine.getNumRanks(), copies).price(kind, bytes));
   return slowest;
 }

@@ -18,6 +18,8 @@ static const Field<E> kFields[] = {
     {"gradient_overlap", &E::gradientOverlap, 0, 1, "share", "of the reduction of gradients that runs beside backward passes"},
     {"gather_overlap", &E::gatherOverlap, 0, 1, "share", "of the gathering of a layer's parameters that runs beside the layer before"},
     {"traffic_overlap", &E::trafficOverlap, 0, 1, "share", "of collectives within a layer that run beside its compute"},
+    {"exchange_overlap", &E::exchangeOverlap, 0, 1, "share", "likewise of rows that are exchanged among experts"},
+    {"sends_once", &E::sendsOnce, 0, 1, "0 or 1", "of a row for several experts of a block of ranks one copy enters the block"},
     {"slowdown", &E::slowdown, 1, 10, "", "of collectives within a step, against one alone"},
     {"contention", &E::contention, 0, 1, "seconds/second", "of compute lost for communication beside it"},
     {"blocks_on_sends", &E::blocksOnSends, 0, 1, "0 or 1", "a stage computes nothing while it sends"},

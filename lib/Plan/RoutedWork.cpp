@@ -64,3 +64,30 @@ bool WorkCollector::addRoute(Operation *op, PhaseWork &phase) {
   }
   return true;
 }
+
+double WorkCollector::getCopies(Operation *exchange) const {
+  auto ratio = [&](Operation *op, Value moved) {
+    auto it = op ? nodes.find(op) : nodes.end();
+    if (it == nodes.end() || !isProduct(it->second) || llvm::count_if(op->getOperands(), [&](Value operand) { return routes.contains(operand); }) != 1)
+      return 0.0;
+    double other = double(typeOf(op->getResult(0)).getNumElements());
+    for (Value operand : op->getOperands())
+      if (moved == op->getResult(0) && !routes.contains(operand))
+        other = double(typeOf(operand).getNumElements());
+    return std::max(1.0, double(typeOf(moved).getNumElements()) / other);
+  };
+  Value filled = rootOf(exchange->getOperand(0));
+  if (double copies = ratio(filled.getDefiningOp(), filled); copies > 0)
+    return copies;
+  SmallVector<Value> values(exchange->getResults());
+  while (!values.empty()) {
+    Value value = values.pop_back_val();
+    for (Operation *user : value.getUsers()) {
+      if (double copies = ratio(user, value); copies > 0)
+        return copies;
+      if (auto it = nodes.find(user); it != nodes.end() && it->second.isMove)
+        values.append(user->result_begin(), user->result_end());
+    }
+  }
+  return 0;
+}

@@ -182,7 +182,7 @@ private:
     return kernelSeconds(options.machine, kernel);
   }
   /// Seconds of a collective over axes of the plan's mesh, "data+context": of several the nearest neighbours say how far apart ranks are.
-  double send(CollectiveKind kind, StringRef axes, double bytes, const Plan &plan) {
+  double send(CollectiveKind kind, StringRef axes, double bytes, const Plan &plan, double copies = 1) {
     int64_t ranks = 1, stride = 1, inner = 1;
     SmallVector<StringRef, 4> names;
     axes.split(names, '+');
@@ -193,7 +193,10 @@ private:
       }
       inner *= plan.*axis.size;
     }
-    return options.execution.slowdown * collectiveSeconds(options.machine, kind, bytes, ranks, stride);
+    return options.execution.slowdown * collectiveSeconds(options.machine, kind, bytes, ranks, stride, copies);
+  }
+  double send(const TrafficWork &message, const Plan &plan) {
+    return send(kindOf(message.kind), message.axis, message.bytes, plan, options.execution.sendsOnce > 0 ? std::max(1.0, message.copies) : 1);
   }
 
   /// Parameters that are replicated alike: so much of all, on how many ranks, over which axes.
@@ -234,7 +237,7 @@ private:
       double total = 0;
       for (const TrafficWork &message : phase.traffic)
         if (message.axis != "data" || !message.isEarly)
-          total += send(kindOf(message.kind), message.axis, message.bytes, plan);
+          total += send(message, plan);
       return total;
     };
     seconds.forward = compute(work.forward);
@@ -244,6 +247,9 @@ private:
     seconds.backwardWeight = compute(work.backwardWeight);
     seconds.forwardTraffic = traffic(work.forward);
     seconds.backwardTraffic = traffic(work.backwardInput) + traffic(work.backwardWeight);
+    for (const PhaseWork *phase : {&work.forward, &work.backwardInput, &work.backwardWeight})
+      for (const TrafficWork &message : phase->traffic)
+        seconds.exchange += message.copies > 0 ? send(message, plan) : 0;
     if (plan.zero >= 2 && options.request.train)
       seconds.scatter = sendParameters(CollectiveKind::ReduceScatter, work, sentGradientBytes(work), plan);
     if (plan.zero >= 3)
@@ -334,7 +340,10 @@ private:
     if (plan.zero == 1 || plan.zero == 2)
       cost.gatherTraffic += sendParameters(CollectiveKind::AllGather, work, elements * double(storage.parameter), plan);
     cost.gradientOverlap = execution.gradientOverlap;
-    cost.trafficOverlap = execution.trafficOverlap;
+    auto getTraffic = [](const StageCost &of) { return of.forwardTraffic + of.backwardTraffic; };
+    if (double traffic = getTraffic(cost); traffic > 0) // the mean of all messages so far
+      cost.trafficOverlap = std::clamp((before.trafficOverlap * getTraffic(before) + execution.trafficOverlap * (traffic - getTraffic(before) - seconds.exchange) +
+                                        execution.exchangeOverlap * seconds.exchange) / traffic, 0.0, 1.0);
     double left = getLeft(work, plan, 1);
     KernelWork update;
     update.bytes = (2 * states + gradientBytes(work) + elements * (double(storage.parameter) + execution.updatePasses)) * left;
@@ -359,7 +368,7 @@ private:
         add(describe(kernel), false, run(kernel));
       for (const TrafficWork &message : phase.traffic)
         if (message.axis != "data" || !message.isEarly)
-          add(describe(message), true, send(kindOf(message.kind), message.axis, message.bytes, plan));
+          add(describe(message), true, send(message, plan));
     };
     bool again = plan.recompute == "full" && options.request.train && !isTail;
     for (int times = 0; times < (again ? 2 : 1); ++times)

@@ -151,7 +151,7 @@ void WorkCollector::addCall(const WorkNode &node) {
     phase.kernels.push_back(kernel);
     if (policy.operand && !kernel.isWide && !weightGradients.contains(op))
       for (Value operand : op->getOperands())
-        addCast(phase, operand);
+        addCast(phase, operand, kernel.launches);
     return;
   }
   case LibraryCall::Convolution: {
@@ -176,16 +176,17 @@ void WorkCollector::addCall(const WorkNode &node) {
   }
 }
 
-void WorkCollector::addCast(PhaseWork &phase, Value operand) {
+void WorkCollector::addCast(PhaseWork &phase, Value operand, int64_t matrices) {
   Operation *made = rootOf(operand).getDefiningOp();
   auto it = made ? nodes.find(made) : nodes.end();
   if (it == nodes.end()) // parameters are narrowed once a step
     return;
   KernelWork kernel;
   kernel.bytes = bytesOf(operand);
+  kernel.launches = matrices;
   if (policy.rescales)
     phase.kernels.push_back(kernel);
-  else if (!it->second.call && !it->second.isInAttention)
+  else if (!it->second.call && !it->second.isInAttention && matrices == 1)
     return;
   kernel.bytes *= 1 + 2 * double(policy.operand) / double(policy.compute);
   phase.kernels.push_back(kernel);
@@ -201,6 +202,8 @@ void WorkCollector::addTraffic(const WorkNode &node, TrafficWork::Kind kind, dou
     auto argument = dyn_cast<BlockArgument>(rootOf(operand));
     return argument && getArgKind(spmd, argument.getArgNumber()) != "input";
   });
+  if (kind == TrafficWork::AllToAll)
+    traffic.copies = getCopies(node.op);
   (phase ? *phase : phaseOf(node.op)).traffic.push_back(traffic);
 }
 

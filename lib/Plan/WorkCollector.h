@@ -78,6 +78,8 @@ private:
   void findRoutes();
   /// A product that moves rows instead of adding up; false if it does not.
   bool addRoute(Operation *op, PhaseWork &phase);
+  /// Of each row in a buffer that a product that moves rows has filled, or empties; 0 if none does.
+  double getCopies(Operation *exchange) const;
   bool isOfScores(Operation *op) const;
   /// Where the elements of a value lie: through views.
   Value rootOf(Value value) const;
@@ -86,8 +88,9 @@ private:
   bool isWritten(Value value) const;
   void addArguments();
   void addCall(const WorkNode &node);
-  /// Narrows an operand of a product and transposes it for that of the weights; kernels that stream write it so at once.
-  void addCast(PhaseWork &phase, Value operand);
+  /// Narrows an operand of a product and transposes it for that of the weights; kernels that stream write it so at once, where it is one
+  /// matrix.
+  void addCast(PhaseWork &phase, Value operand, int64_t matrices);
   void addTraffic(const WorkNode &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase = nullptr);
   /// One kernel a segment and pass: the work of its products, and what is read and written around them.
   void addAttention();

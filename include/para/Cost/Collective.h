@@ -23,8 +23,9 @@ std::optional<CollectiveKind> parseCollectiveKind(llvm::StringRef name);
 /// Of `ranks` members; all communicators of this kind that partition the machine run at once. `bytes` are of the larger buffer of one
 /// member: the gathered one, the one to be scattered; for all-to-all the one that it sends, for a send the message. SendReceive is from
 /// each rank to the one `stride` after it, whatever `ranks` is above 1. One rank alone needs no time. On a machine of several classes the
-/// slowest decides.
-double collectiveSeconds(const Machine &machine, CollectiveKind kind, double bytes, int64_t ranks, int64_t stride);
+/// slowest decides. Of an all-to-all, `copies` of each row go to members taken at random, and of those for one block of ranks one copy
+/// enters it.
+double collectiveSeconds(const Machine &machine, CollectiveKind kind, double bytes, int64_t ranks, int64_t stride, double copies = 1);
 
 /// By the member that sends most, with rings.
 double sentBytes(CollectiveKind kind, double bytes, int64_t ranks);

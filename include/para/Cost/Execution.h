@@ -30,6 +30,8 @@ struct Execution {
   double gradientOverlap = 1; ///< of the reduction of gradients, what may run beside backward passes
   double gatherOverlap = 1;   ///< of the gathering of parameters for a layer (ZeRO-3), what may run beside the layer before
   double trafficOverlap = 0;  ///< of collectives within a layer, what runs beside its compute
+  double exchangeOverlap = 0; ///< likewise of rows that are exchanged among experts
+  double sendsOnce = 0;       ///< 1: of a row that several experts of a block of ranks want, one copy enters the block
   double slowdown = 1;        ///< of a collective between passes of other ranks, against one alone
   double contention = 0.31; ///< seconds of compute that are lost for each second of communication beside it, which takes multiprocessors and memory; fit-runs
   double blocksOnSends = 0;   ///< 1: a stage computes nothing while it sends
