@@ -14,6 +14,8 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 // Relative weights of a reference device, used only to compare splits of one op: 100 Gflop/s, 10 GB/s of memory, 2 GB/s of
 // network for each GB/s of a host core. The planner prices whole plans by the machine itself.
 constexpr double kSecondsPerFlop = 1e-11, kSecondsPerByte = 1e-10, kSecondsPerSentByte = 5e-10;
+/// Bytes for which rows rather go to experts than experts' matrices to rows: more than there are.
+constexpr double kExpertsStay = 1e20;
 
 class Propagator {
 public:
@@ -39,6 +41,7 @@ public:
 private:
   void pass() {
     shardings.clear();
+    moved.clear();
     for (BlockArgument argument : main.getArguments()) {
       auto it = views.arguments.find(argument.getArgNumber());
       shardings[argument] = it != views.arguments.end() ? it->second : Sharding::replicated(typeOf(argument).getRank());
@@ -79,6 +82,12 @@ private:
     OpSplit best = choose(op, structure, projection, operands, proposals);
     addPartials(op, structure, operands, best);
     best.annotate(op);
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      Sharding wanted = projection.getOperand(best, index);
+      wanted.removePartial(kMicrobatch);
+      if (wanted != operands[index] && wanted.partial.empty())
+        moved[operand].push_back(wanted);
+    }
     if (context)
       for (auto [index, operand] : llvm::enumerate(op->getOperands()))
         context->noteUse(op, structure, operand, operands[index], projection.getOperand(best, index));
@@ -169,8 +178,12 @@ private:
           wanted.addPartial(axis);
       from.removePartial(kMicrobatch);
       wanted.removePartial(kMicrobatch);
+      if (isThere(operand, wanted))
+        continue;
       const auto &path = reshards.find(typeOf(operand), from, wanted);
       sent += path ? double(path->bytes) : 1e30;
+      if (gathersExperts(operand, from, wanted))
+        sent += kExpertsStay;
     }
     for (auto [index, result] : llvm::enumerate(op->getResults())) {
       Sharding sharding = projection.getResult(split, index);
@@ -180,6 +193,25 @@ private:
         sent += 2.0 * bytes * double(mesh.getSize(axis) - 1) / double(mesh.getSize(axis));
     }
     return (structured.getFlops() * kSecondsPerFlop + structured.getBytesMoved() * kSecondsPerByte) / pieces + sent * kSecondsPerSentByte;
+  }
+
+  /// Whether an op before has wanted it so: what has been moved there stays there.
+  bool isThere(Value value, const Sharding &wanted) const {
+    auto it = moved.find(value);
+    return it != moved.end() && llvm::is_contained(it->second, wanted);
+  }
+
+  /// A parameter that is cut over `expert` is to leave the rank.
+  bool gathersExperts(Value value, const Sharding &from, const Sharding &wanted) {
+    Axis expert = StringAttr::get(main.getContext(), "expert");
+    if (!from.isCut(expert) || wanted.isCut(expert))
+      return false;
+    while (Operation *op = value.getDefiningOp()) {
+      if (op->getNumOperands() != 1)
+        return false;
+      value = op->getOperand(0);
+    }
+    return getArgKind(main, cast<BlockArgument>(value).getArgNumber()) == "parameter";
   }
 
   OpSplit choose(Operation *op, const Structure &structure, const Projection &projection, ArrayRef<Sharding> operands,
@@ -272,6 +304,7 @@ private:
   const PropagationViews &views;
   ReshardFinder reshards;
   llvm::DenseMap<Value, Sharding> shardings;
+  llvm::DenseMap<Value, SmallVector<Sharding>> moved; ///< what ops so far have wanted of it besides
   std::optional<SequenceCuts> rows; ///< under sequence parallelism
   std::optional<ContextRows> context;
   SmallVector<Operation *> targeted;

@@ -301,7 +301,6 @@ private:
     const StoragePolicy &storage = options.storage;
     const Execution &execution = options.execution;
     StageCost before = cost;
-    auto getBackward = [](const StageCost &of) { return of.backwardInput + of.backwardWeight + of.backwardTraffic; };
     cost.forward += seconds.forward;
     cost.backwardInput += seconds.backwardInput;
     cost.backwardWeight += seconds.backwardWeight;
@@ -317,8 +316,13 @@ private:
     cost.forwardTraffic += exposed(seconds.gather, seconds.forward, execution.gatherOverlap); // a layer ahead
     if (options.request.train)
       cost.backwardTraffic += exposed(seconds.gather + seconds.scatter, backward, execution.gatherOverlap);
-    host.add(seconds.hostForward, cost.forward + cost.forwardTraffic - before.forward - before.forwardTraffic, seconds.hostBackward + (seconds.forward > 0 ? seconds.hostForward * again / seconds.forward : 0),
-             getBackward(cost) - getBackward(before));
+    auto getTraffic = [](const StageCost &of) { return of.forwardTraffic + of.backwardTraffic; };
+    double traffic = getTraffic(cost) - getTraffic(before), beside = execution.trafficOverlap * (traffic - seconds.exchange) + execution.exchangeOverlap * seconds.exchange;
+    if (traffic > 0) // the mean of all messages so far
+      cost.trafficOverlap = std::clamp((before.trafficOverlap * getTraffic(before) + beside) / getTraffic(cost), 0.0, 1.0);
+    auto getSeconds = [&](double compute, double sent) { return compute + sent - std::min(traffic > 0 ? beside / traffic * sent : 0, compute); };
+    host.add(seconds.hostForward, getSeconds(seconds.forward, cost.forwardTraffic - before.forwardTraffic), seconds.hostBackward + (seconds.forward > 0 ? seconds.hostForward * again / seconds.forward : 0),
+             getSeconds(backward, cost.backwardTraffic - before.backwardTraffic));
     double keeps = plan.recompute == "selective" ? work.keptBytes - work.scoreBytes : work.keptBytes;
     if (recomputes)
       keeps += execution.layersAgain * (work.boundaryBytes - keeps);
@@ -340,10 +344,6 @@ private:
     if (plan.zero == 1 || plan.zero == 2)
       cost.gatherTraffic += sendParameters(CollectiveKind::AllGather, work, elements * double(storage.parameter), plan);
     cost.gradientOverlap = execution.gradientOverlap;
-    auto getTraffic = [](const StageCost &of) { return of.forwardTraffic + of.backwardTraffic; };
-    if (double traffic = getTraffic(cost); traffic > 0) // the mean of all messages so far
-      cost.trafficOverlap = std::clamp((before.trafficOverlap * getTraffic(before) + execution.trafficOverlap * (traffic - getTraffic(before) - seconds.exchange) +
-                                        execution.exchangeOverlap * seconds.exchange) / traffic, 0.0, 1.0);
     double left = getLeft(work, plan, 1);
     KernelWork update;
     update.bytes = (2 * states + gradientBytes(work) + elements * (double(storage.parameter) + execution.updatePasses)) * left;
