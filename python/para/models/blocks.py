@@ -46,6 +46,12 @@ def swiglu(g, name, x, hidden, ffn):
         return linear(g, "down_proj", g.op("Mul", gate, linear(g, "up_proj", x, hidden, ffn, bias=False)), ffn, hidden, bias=False)
 
 
+def gelu_mlp(g, name, x, hidden, ffn):
+    """A feed-forward part without gates: down(gelu(up(x)))."""
+    with g.module(name):
+        return linear(g, "down_proj", g.op("Gelu", linear(g, "up_proj", x, hidden, ffn, bias=False), approximate="tanh"), ffn, hidden, bias=False)
+
+
 def size_of(g, x, axis, size):
     """The size of an axis as an int64 scalar: a constant where it is fixed, else asked of `x`."""
     if isinstance(size, int):

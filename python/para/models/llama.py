@@ -85,20 +85,24 @@ def llama(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, 
 
 
 def moe(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vocab=128, seq="seq", experts=8, top_k=2, capacity_factor=1.25,
-        shared_experts=0, theta=1e6, tied=False, dtype="float32", batch="batch"):
+        shared_experts=0, gated=True, groups=1, theta=1e6, tied=False, dtype="float32", batch="batch"):
     """A Mixtral with a language-model loss: the router sends each token to top_k experts of bounded capacity."""
     _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, layers=layers, vocab=vocab, **({"shared_experts": shared_experts} if shared_experts else {}))
     _check_experts(experts, top_k, dtype)
     sizes.within("capacity_factor", capacity_factor, 0.001, experts)
-    ffn = ffn or 256 * math.ceil(8 * hidden / 3 / 256)
+    sizes.check(groups=groups)
+    if groups > 1 and (isinstance(seq, str) or seq % groups):
+        raise sizes.SizeError(f"--groups {groups} does not divide --seq {seq}")
+    ffn = ffn or (256 * math.ceil(8 * hidden / 3 / 256) if gated else 4 * hidden)
 
     def prepare(g, ids):
-        places = capacity(g, ids, seq, experts, top_k, capacity_factor)
+        places = capacity(g, ids, seq, experts, top_k, capacity_factor, groups)
 
         def feed_forward(x):
             with g.module("mlp"):
-                y = capacity_mixture(g, x, hidden, ffn, experts, top_k, places)
-                return g.op("Add", y, blocks.swiglu(g, "shared_experts", x, hidden, shared_experts * ffn)) if shared_experts else y
+                y = capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated, seq, groups)
+                shared = blocks.swiglu if gated else blocks.gelu_mlp
+                return g.op("Add", y, shared(g, "shared_experts", x, hidden, shared_experts * ffn)) if shared_experts else y
         return feed_forward
 
     return _decoder("moe", prepare, layers, hidden, heads, kv_heads, head_dim, vocab, seq, theta, tied, dtype, batch)
