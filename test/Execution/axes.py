@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Experts and sequences cut over ranks, alone and with other axes: the numbers of the serial run.
 
-    test/Execution/axes.py [--models moe,mixture,gpt,llama]
+    test/Execution/axes.py [--models moe,grouped,mixture,gpt,llama]
 
-Models are made here: experts of bounded capacity (moe), experts that all see every token (mixture), and two without (gpt, llama with grouped
+Models are made here: experts of bounded capacity (moe), the same in each half of a sequence (grouped), experts that all see every token (mixture), and two without (gpt, llama with grouped
 heads and a sequence of odd length). Each mesh must give the serial float64 run of as many microbatches to 1e-11 (recipes.py), and exchange
 tokens (all-to-all) where experts are cut. Exit status 1 if one does not.
 """
@@ -19,11 +19,12 @@ from recipes import Tally, plan_of
 
 MODELS = {
     "moe": ("moe", dict(layers=2, hidden=16, heads=2, vocab=31, seq=12, batch=8, experts=4, top_k=2, ffn=24)),
+    "grouped": ("moe", dict(layers=2, hidden=16, heads=2, vocab=31, seq=12, batch=8, experts=4, top_k=2, ffn=24, groups=2, gated=False)),
     "mixture": ("llama", dict(layers=2, hidden=16, heads=2, vocab=31, seq=6, batch=8, experts=6, top_k=2, ffn=24)),
     "gpt": ("gpt", dict(layers=2, hidden=16, heads=4, vocab=31, seq=8, batch=4)),
     "llama": ("llama", dict(layers=2, hidden=24, heads=6, kv_heads=2, vocab=31, seq=7, batch=4, ffn=40)),
 }
-EXPERT = ["expert=2", "expert=2 --zero=1", "data=2,expert=2 --zero=3", "expert=2,tensor=2", "expert=2,pipeline=2 --microbatches=2", "expert=2,context=2 --zero=2", "tensor=2"]
+EXPERT = ["expert=2", "expert=2 --zero=1", "data=2,expert=2 --zero=3", "expert=2,tensor=2", "expert=2,pipeline=2 --microbatches=2", "expert=2,context=2 --zero=2", "expert=2,context=2,data=2 --microbatches=2", "tensor=2"]
 CONTEXT = ["context=2", "context=3", "context=2,data=2 --zero=1", "context=2,tensor=2", "context=2,tensor=2 --sequence-parallel", "context=2,pipeline=2 --microbatches=2 --recompute=full", "context=4 --zero=3", "context=2,data=2 --microbatches=2", "context=3 --microbatches=4"]
 
 

@@ -27,7 +27,8 @@ from recipes import Tally
 def make_model(folder, family="gpt", **sizes):
     """A small language model with weights and its data; the path."""
     path = pathlib.Path(folder) / "model.onnx"
-    flags = [text for key, value in sizes.items() for text in (f"--{key.replace('_', '-')}", str(value))]
+    names = {key: key.replace("_", "-") for key in sizes}
+    flags = [text for key, value in sizes.items() for text in ([f"--no-{names[key]}"] if value is False else [f"--{names[key]}", str(value)])]
     python = harness.ROOT / ".venv" / "bin" / "python"
     harness.call([str(python), "-m", "para.models", family, *flags, "--weights", "1", "-o", str(path)], env={**os.environ, "PYTHONPATH": str(harness.ROOT / "python")})
     rng = np.random.default_rng(3)

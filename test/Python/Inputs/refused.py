@@ -21,6 +21,7 @@ llama --theta 0
 moe --experts 0
 moe --top-k 9
 moe --capacity-factor nan
+moe --groups 3 --seq 8
 moe --dtype bfloat16
 t5 --buckets 6
 vit --image 30
