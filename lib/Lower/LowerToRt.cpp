@@ -2,6 +2,7 @@
 #include "Manifest.h"
 #include "OpFacts.h"
 #include "MemoryPlanner.h"
+#include "UnderWay.h"
 
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
@@ -39,6 +40,10 @@ public:
       phases.push_back(Phase::Forward);
       func->setAttr("rt.actions", b.getArrayAttr(b.getArrayAttr({PhaseAttr::get(b.getContext(), Phase::Forward), b.getI64IntegerAttr(0), b.getI64IntegerAttr(0)})));
     }
+    auto limits = limitUnderWay(func);
+    for (auto call : func.getBody().front().getOps<rt::CallOp>())
+      if (Operation *limit = limits.lookup(call))
+        awaited[limit].push_back(call);
     for (Phase phase : phases)
       buildSegment(phase, phase == phases.back(), phases);
   }
@@ -87,6 +92,8 @@ private:
     for (Operation *op : ops) {
       for (Value v : op->getOperands())
         awaitResult(v, op->getLoc());
+      for (Operation *message : awaited.lookup(op))
+        awaitResult(message->getResult(0), op->getLoc());
       if (auto fused = dyn_cast<rt::FusedOp>(op))
         launch(fused);
       else
@@ -248,6 +255,7 @@ private:
   SmallVector<ArrayAttr> &communicators;
   llvm::StringMap<std::string> &kernels;
   llvm::MapVector<Value, int64_t> pending;
+  llvm::DenseMap<Operation *, SmallVector<Operation *>> awaited; ///< messages that are waited for before another
   llvm::MapVector<int64_t, int64_t> counts, issued, sequenceBase;
   OpBuilder b;
 };

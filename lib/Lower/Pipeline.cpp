@@ -10,6 +10,8 @@ using namespace para;
 void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   // Calls first: they decide which values must be in memory and which transposes vanish into strides.
   pm.addPass(createFormCallsPass());
+  // Before kernels are formed: sums that stand apart are kernels of their own.
+  pm.addPass(createPlaceSumsPass());
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
   pm.addPass(createSplitReductionsPass());
   pm.addPass(createFormKernelsPass());

@@ -15,7 +15,7 @@ using namespace para;
 static constexpr int64_t mostCopied = 64 << 10;
 
 StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts)
-    : func(func), microbatches(microbatches), facts(facts) {}
+    : func(func), microbatches(microbatches), facts(facts), limits(limitUnderWay(func)) {}
 
 LogicalResult StageMemory::run() {
   int64_t now = 0;
@@ -64,7 +64,8 @@ int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t la
 }
 
 int64_t StageMemory::completionOf(rt::CallOp call) {
-  int64_t wanted = INT64_MAX, end = time[call];
+  Operation *limit = limits.lookup(call);
+  int64_t wanted = limit ? time[limit] : INT64_MAX, end = time[call];
   for (Value result : call.getResults())
     for (Operation *user : result.getUsers())
       if (getPhase(user) == getPhase(call))

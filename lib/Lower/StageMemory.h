@@ -10,6 +10,7 @@
 
 #include "MemoryPlanner.h"
 #include "OpFacts.h"
+#include "UnderWay.h"
 
 #include "para/IR/ParaDialect.h"
 #include "para/Lower/Rt.h"
@@ -73,6 +74,7 @@ private:
   mlir::func::FuncOp func;
   int64_t microbatches;
   FactsCache &facts;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> limits; ///< of messages under way
   std::vector<StageAction> actions;
   int64_t slots = 1, slotBytes = 0, slotBase = 0, arenaBytes = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> time;

@@ -3,6 +3,7 @@
 #include "para/Plan/NamedValues.h"
 #include "para/Plan/Plan.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -65,6 +66,7 @@ public:
     llvm::DenseMap<Value, Sharding> shardings = propagate(main, mesh, views);
     if (plan.sequenceParallel && failed(checkSequence(shardings)))
       return failure();
+    markCopies();
     return markRecomputed(main, plan, shardings);
   }
 
@@ -146,6 +148,12 @@ private:
         owners[getArgName(main, index)] = plan.zero >= 1 ? owned : rest;
       if (plan.zero >= 3 && trained)
         rest = owned;
+      Sharding kept = rest.getCanonical(type, mesh);
+      if (kept != views.arguments[index]) {
+        gathered.insert(argument);
+        if (trained) // the update has its part and takes no more of it, as weight decay does
+          views.updateViews[argument] = kept;
+      }
     } else if (kind == "state") {
       if (auto of = main.getArgAttrOfType<StringAttr>(index, "para.state_of"))
         if (auto it = owners.find(of.getValue()); it != owners.end() && it->second.dims.size() == rest.dims.size())
@@ -187,6 +195,25 @@ private:
     }
   }
 
+  /// What holds no more than gathered parameters moved, cast or scaled is not kept for the backward pass, which would keep them whole, but
+  /// made again from a gather of its own.
+  void markCopies() {
+    llvm::DenseSet<Value> copies(gathered);
+    for (Operation &op : main.getBody().front().without_terminator()) {
+      auto structured = dyn_cast<StructureOpInterface>(op);
+      if (!structured || getPhase(&op) != Phase::Forward || !isMemoryEffectFree(&op))
+        continue;
+      auto isConstant = [](Value value) { return value.getDefiningOp() && value.getDefiningOp()->getNumOperands() == 0; };
+      bool any = llvm::any_of(op.getOperands(), [&](Value operand) { return copies.contains(operand); });
+      bool all = llvm::all_of(op.getOperands(), [&](Value operand) { return copies.contains(operand) || isConstant(operand); });
+      bool sums = llvm::any_of(structured.getStructure().factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; });
+      if (!any || !all || sums)
+        continue;
+      copies.insert_range(op.getResults());
+      op.setAttr("para.recompute", UnitAttr::get(ctx));
+    }
+  }
+
   func::FuncOp main;
   const Plan &plan;
   MLIRContext *ctx;
@@ -195,6 +222,7 @@ private:
   std::map<unsigned, int64_t> sequences; ///< dimensions of inputs that `context` cuts
   std::map<unsigned, Constraint> arguments; ///< what is asked of them
   llvm::StringMap<Sharding> owners;
+  llvm::DenseSet<Value> gathered; ///< parameters that a rank has a part of and uses whole
 };
 } // namespace
 

@@ -7,6 +7,9 @@
 using namespace mlir;
 using namespace para;
 
+/// Ways of cutting the columns of one weight that are tried.
+static constexpr size_t kMostAttempts = 8;
+
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -83,29 +86,38 @@ private:
                    llvm::none_of(structure.operands[input], [&](const DimFactors &other) { return llvm::is_contained(other, factor); });
         if (!own || structure.factors[factor].size < mesh.getSize(axis))
           continue;
-        // Column-parallel, in the finest pieces that what follows can take.
-        FactorSplit split{{axis}, 1};
-        int64_t blocks = 1;
-        for (int attempt = 0; attempt < 4; ++attempt) {
-          Walk walk{{}, 1, 1, true, false, false};
-          DimSharding start{{axis}, split.unit, blocks};
-          auto result = placeOf(structure, factor);
-          follow(op->getResult(0), result, start, walk, 0);
-          if (walk.unit == 1 && walk.blocks == 1) {
-            // Without a second product nothing is saved of what is smaller than what it is made of: the scores of a router.
-            bool saves = walk.contracts || typeOf(op->getResult(0)).getNumElements() >= typeOf(op->getOperand(input)).getNumElements();
-            if (walk.good && walk.ends && saves) {
-              known[op->getResult(0)] = {result, start};
-              if (auto origin = trace(op->getOperand(weight), dim, start))
-                setCut(*origin);
-            }
-            return;
-          }
-          split.unit *= walk.unit;
-          blocks *= walk.blocks;
+        if (auto start = findStart(op, structure, factor, typeOf(op->getOperand(input)).getNumElements())) {
+          known[op->getResult(0)] = {placeOf(structure, factor), *start};
+          if (auto origin = trace(op->getOperand(weight), dim, *start))
+            setCut(*origin);
         }
+        return;
       }
     }
+  }
+
+  /// Column-parallel, in the finest pieces that what follows can take: blocks and units as the dimensions have them that it becomes.
+  std::optional<DimSharding> findStart(Operation *op, const Structure &structure, int factor, int64_t inputElements) {
+    SmallVector<std::pair<int64_t, int64_t>> queue = {{1, 1}}, seen = queue; // units and blocks
+    for (size_t next = 0; next < queue.size() && next < kMostAttempts; ++next) {
+      Walk walk;
+      DimSharding start{{axis}, queue[next].first, queue[next].second};
+      follow(op->getResult(0), placeOf(structure, factor), start, walk, 0);
+      // Without a second product nothing is saved of what is smaller than what it is made of: the scores of a router.
+      bool saves = walk.contracts || typeOf(op->getResult(0)).getNumElements() >= inputElements;
+      if (walk.good && !walk.finer && walk.ends && saves)
+        return start;
+      if (walk.finer)
+        walk.others = {*walk.finer};
+      for (Pieces more : walk.others) {
+        std::pair pieces = {start.unit * more.larger / more.smaller, start.blocks * more.blocks};
+        if (start.unit * more.larger % more.smaller || llvm::is_contained(seen, pieces))
+          continue;
+        seen.push_back(pieces);
+        queue.push_back(pieces);
+      }
+    }
+    return std::nullopt;
   }
 
   int64_t placeOf(const Structure &structure, int factor) {
@@ -125,17 +137,22 @@ private:
           setCut(*origin);
   }
 
+  struct Pieces { ///< by how much the unit is larger, and smaller, and by how much there are more blocks
+    int64_t larger, smaller, blocks;
+  };
+
   struct Walk {
     llvm::DenseSet<std::pair<Value, int64_t>> seen;
-    int64_t unit, blocks; ///< by how much coarser the cut must be to go on
-    bool good;            ///< nothing stands in the way
-    bool ends;            ///< a contraction with a weight, or a reduction of what few values remain of, was met
-    bool contracts;       ///< the former
+    std::optional<Pieces> finer; ///< what the cut must be to go on
+    SmallVector<Pieces> others;  ///< what it may be instead: each of three ranks has a third of three blocks, or one of them
+    bool good = true;            ///< nothing stands in the way
+    bool ends = false;           ///< a contraction with a weight, or a reduction of what few values remain of, was met
+    bool contracts = false;      ///< the former
   };
 
   /// Follows a cut dimension through the forward pass.
   void follow(Value value, int64_t dim, DimSharding cut, Walk &walk, int depth) {
-    if (!walk.good || walk.unit != 1 || walk.blocks != 1 || depth > 200 || !walk.seen.insert({value, dim}).second)
+    if (!walk.good || walk.finer || depth > 200 || !walk.seen.insert({value, dim}).second)
       return;
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
@@ -147,10 +164,14 @@ private:
       const DimFactors &factors = structure.operands[use.getOperandNumber()][dim];
       auto lifted = projection.lift(factors, cut);
       if (!lifted) {
-        refine(structure, factors, cut, walk);
+        walk.finer = refine(structure, factors, cut);
+        walk.good = walk.finer.has_value();
         return;
       }
       const Factor &factor = structure.factors[lifted->factor];
+      ArrayRef<int> behind = ArrayRef<int>(factors).drop_front(llvm::find(factors, lifted->factor) - factors.begin() + 1);
+      if (auto other = behind.empty() ? std::nullopt : refine(structure, factors, cut, behind.front()))
+        walk.others.push_back(*other);
       if (factor.kind == FactorKind::Whole) {
         walk.good = false;
         return;
@@ -162,29 +183,31 @@ private:
       }
       for (const Projection::Outcome &outcome : projection.getOutcomes(*lifted))
         follow(user->getResult(outcome.result), outcome.dim, outcome.sharding, walk, depth + 1);
-      if (!walk.good || walk.unit != 1 || walk.blocks != 1)
+      if (!walk.good || walk.finer)
         return;
     }
   }
 
-  /// A dimension of several factors: the cut goes to the first that can be cut, in units of what follows it.
-  void refine(const Structure &structure, const DimFactors &factors, const DimSharding &cut, Walk &walk) {
+  /// A dimension of several factors: the cut goes to the first that can be cut, from `first` on if it is given, in units of what follows it and blocks
+  /// of what comes before it.
+  std::optional<Pieces> refine(const Structure &structure, const DimFactors &factors, const DimSharding &cut, std::optional<int> first = std::nullopt) {
     int64_t before = 1, total = 1;
+    bool isOther = first.has_value();
     for (int factor : factors)
       total *= structure.factors[factor].size;
     for (int factor : factors) {
       int64_t size = structure.factors[factor].size, after = total / before / size;
-      if (structure.factors[factor].kind != FactorKind::Whole && before >= cut.blocks) {
-        int64_t unit = after / std::gcd(after, cut.unit);
-        if (before % cut.blocks || (unit == 1 && before == cut.blocks))
+      if (factor == first)
+        first.reset();
+      if (!first && structure.factors[factor].kind != FactorKind::Whole && before >= cut.blocks) {
+        int64_t common = std::gcd(after, cut.unit);
+        if (before % cut.blocks || (after == common && before == cut.blocks))
           break;
-        walk.unit = unit;
-        walk.blocks = before / cut.blocks;
-        return;
+        return Pieces{after / common, isOther ? cut.unit / common : 1, before / cut.blocks};
       }
       before *= size;
     }
-    walk.good = false;
+    return std::nullopt;
   }
 
   llvm::DenseMap<Value, std::pair<int64_t, DimSharding>> known;

@@ -12,6 +12,14 @@ def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def PlaceSumsPass : Pass<"para-place-sums", "::mlir::ModuleOp"> {
+  let summary = "Adds a microbatch's part of a gradient up when its message is waited for, not at the end of the pass backwards";
+  let description = [{
+    Reduce-scatters whose results are only added up need not be waited for at once, but are before too many bytes are under way: whole
+    gradients are not kept for long, and parts of them not at all.
+  }];
+}
+
 def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Makes a long reduction to one element a reduction of many parts and one of their results";
   let description = [{
