@@ -37,6 +37,7 @@ static const Field<E> kFields[] = {
     {"dropout", &E::dropout, 0, 1, "0 or 1", "of attention scores and before residual sums"},
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
     {"allocates", &E::allocates, 0, 1, "0 or 1", "memory is taken and given back as passes run: chunks of a stage share it"},
+    {"workspace_bytes", &E::workspaceBytes, 0, 1e11, "bytes", "that libraries have taken besides what any of them does"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
     {"fragmentation", &E::fragmentation, 0, 1, "share", "of what is allocated that the allocator loses"},
 };

@@ -96,7 +96,7 @@ public:
                                                                                            plan.tensor * plan.getReplicas() * (plan.pipeline - 1));
     }
     for (PlanPrice::Memory &stage : memory)
-      stage.reserved = device.constants.reservedBytes;
+      stage.reserved = device.constants.reservedBytes + options.execution.workspaceBytes;
     for (auto [cost, queue] : llvm::zip_equal(costs.costs, host)) { // the host runs ahead of the device, or the device waits for it
       cost.forward += queue.getForwardWait(options.execution);
       cost.backwardInput += queue.getBackwardWait(options.execution);

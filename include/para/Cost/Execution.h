@@ -52,6 +52,7 @@ struct Execution {
   double attentionAgain = 0; ///< then, whether attention is
   // Memory.
   double allocates = 0;    ///< 1: memory is taken and given back as passes run, so that chunks of a stage share it; 0: each chunk has its own
+  double workspaceBytes = 0; ///< that libraries have taken on each device, besides what any of them does
   double contextBytes = 0; ///< of the vendor's libraries on each device, outside the allocator
   double fragmentation = 0; ///< of what is allocated, what the allocator loses
 

@@ -24,7 +24,7 @@ HELP = {
     "dec_seq": "tokens of the decoder, likewise",
     "batch": "samples: a number fixes it, a name is a symbolic dimension",
     "positions": "rows of the table of learned positions (default: --seq if it is a number, else 1024 in gpt, 512 in bert)",
-    "experts": "experts of each block; in llama 0 is none, and all of them see every token",
+    "experts": "experts of each block; 0 is none; in llama all of them see every token",
     "top_k": "experts of a token",
     "capacity_factor": "an expert takes this multiple of its even share of a sequence; what is over is dropped",
     "shared_experts": "experts that every token takes, beside the routed ones",

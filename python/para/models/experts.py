@@ -7,7 +7,18 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from . import blocks
+from . import blocks, sizes
+
+
+def check(experts, top_k, dtype, seq=None, capacity_factor=1.0, groups=1):
+    sizes.check(experts=experts, top_k=top_k, groups=groups)
+    if top_k > experts:
+        raise sizes.SizeError(f"--top-k {top_k} is more than --experts {experts}")
+    if dtype == "bfloat16":
+        raise sizes.SizeError("--dtype bfloat16: ONNX's Einsum, which experts need, does not take it; float16 and float32 do")
+    sizes.within("capacity_factor", capacity_factor, 0.001, experts)
+    if groups > 1 and (isinstance(seq, str) or seq % groups):
+        raise sizes.SizeError(f"--groups {groups} does not divide --seq {seq}")
 
 
 def _route(g, x, hidden, experts, top_k):

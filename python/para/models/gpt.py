@@ -1,15 +1,21 @@
-"""GPT-2: learned positions, LayerNorm before each part, GELU, tied head."""
+"""GPT-2: learned positions, LayerNorm before each part, GELU, tied head; with experts in place of the feed-forward part."""
 
 from . import blocks, sizes
+from .experts import capacity, capacity_mixture
+from .experts import check as check_experts
 from .builder import Graph
 
 
-def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=None, gelu="tanh", tied=True, dtype="float32", batch="batch"):
+def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=None, gelu="tanh", tied=True, experts=0, top_k=2, capacity_factor=1.25, groups=1,
+        dtype="float32", batch="batch"):
     """A GPT-2 with a language-model loss: input_ids, labels [batch, seq] -> loss."""
     sizes.check(dict(batch=batch, seq=seq), layers=layers, hidden=hidden, heads=heads, ffn=ffn, vocab=vocab, positions=positions)
     ffn, width, rows = ffn or 4 * hidden, sizes.head_width(hidden, heads), sizes.default_positions(seq, positions, 1024)
+    if experts != 0:
+        check_experts(experts, top_k, dtype, seq, capacity_factor, groups)
     g = Graph("gpt", dtype=dtype)
     ids, labels = g.input("input_ids", [batch, seq]), g.input("labels", [batch, seq])
+    places = capacity(g, ids, seq, experts, top_k, capacity_factor, groups) if experts else None
 
     def conv1d(name, x, inner, outer):
         """GPT-2's own linear layer: the weight is [inner, outer]."""
@@ -24,6 +30,8 @@ def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=
 
     def feed_forward(x):
         with g.module("mlp"):
+            if experts:
+                return capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated=False, seq=seq, groups=groups)
             y = conv1d("c_fc", x, hidden, ffn)
             return conv1d("c_proj", g.op("Gelu", y, approximate="tanh" if gelu == "tanh" else "none"), ffn, hidden)
 

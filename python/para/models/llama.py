@@ -8,6 +8,7 @@ from onnx import TensorProto
 from . import blocks, sizes
 from .builder import Graph
 from .experts import capacity, capacity_mixture, dense_mixture
+from .experts import check as check_experts
 
 
 def _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, **others):
@@ -71,7 +72,7 @@ def llama(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, 
     _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, layers=layers, vocab=vocab)
     ffn = ffn or 256 * math.ceil(8 * hidden / 3 / 256)
     if experts != 0:
-        _check_experts(experts, top_k, dtype)
+        check_experts(experts, top_k, dtype)
 
     def prepare(g, ids):
         def feed_forward(x):
@@ -88,11 +89,7 @@ def moe(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vo
         shared_experts=0, gated=True, groups=1, theta=1e6, tied=False, dtype="float32", batch="batch"):
     """A Mixtral with a language-model loss: the router sends each token to top_k experts of bounded capacity."""
     _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, layers=layers, vocab=vocab, **({"shared_experts": shared_experts} if shared_experts else {}))
-    _check_experts(experts, top_k, dtype)
-    sizes.within("capacity_factor", capacity_factor, 0.001, experts)
-    sizes.check(groups=groups)
-    if groups > 1 and (isinstance(seq, str) or seq % groups):
-        raise sizes.SizeError(f"--groups {groups} does not divide --seq {seq}")
+    check_experts(experts, top_k, dtype, seq, capacity_factor, groups)
     ffn = ffn or (256 * math.ceil(8 * hidden / 3 / 256) if gated else 4 * hidden)
 
     def prepare(g, ids):
@@ -106,11 +103,3 @@ def moe(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vo
         return feed_forward
 
     return _decoder("moe", prepare, layers, hidden, heads, kv_heads, head_dim, vocab, seq, theta, tied, dtype, batch)
-
-
-def _check_experts(experts, top_k, dtype):
-    sizes.check(experts=experts, top_k=top_k)
-    if top_k > experts:
-        raise sizes.SizeError(f"--top-k {top_k} is more than --experts {experts}")
-    if dtype == "bfloat16":
-        raise sizes.SizeError("--dtype bfloat16: ONNX's Einsum, which experts need, does not take it; float16 and float32 do")

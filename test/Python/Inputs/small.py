@@ -13,6 +13,7 @@ SMALL = {
     "llama-experts": (models.llama, dict(**SIZES, vocab=TOKENS, ffn=24, experts=4)),
     "moe": (models.moe, dict(**SIZES, vocab=TOKENS, ffn=24, kv_heads=2, experts=4)),
     "moe-shared": (models.moe, dict(**SIZES, vocab=TOKENS, ffn=24, seq=8, experts=4, top_k=1, shared_experts=2)),
+    "gpt-experts": (models.gpt, dict(**SIZES, vocab=TOKENS, seq=8, experts=4, groups=2)),
     "moe-grouped": (models.moe, dict(**SIZES, vocab=TOKENS, seq=8, experts=4, groups=2, gated=False, shared_experts=1)),
     "bert": (models.bert, dict(**SIZES, vocab=TOKENS)),
     "t5": (models.t5, dict(**SIZES, vocab=TOKENS, buckets=8, max_distance=6)),
