@@ -60,7 +60,7 @@ std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stag
   if (!options.request.schedule.empty())
     return {options.request.schedule};
   std::vector<std::string> schedules = {"1f1b"};
-  if (stages > 1 && microbatches % stages == 0 && !options.onlyCompiled)
+  if (stages > 1 && microbatches >= stages && !options.onlyCompiled)
     for (int64_t chunks : {2, 4, 8})
       if (int64_t(layers) >= chunks * stages)
         schedules.push_back("interleaved:" + std::to_string(chunks));
@@ -237,10 +237,8 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
       previous = raced.price.seconds;
       Plan plan = raced.plan;
       plan.microbatches = llvm::divideCeil(plan.microbatches, 2);
-      if (auto schedule = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches); !schedule) {
-        llvm::consumeError(schedule.takeError());
-        break;
-      }
+      if (getScheduleChunks(plan.schedule) > 1 && plan.microbatches < plan.pipeline)
+        break; // the estimate is for chunks that microbatches fill
       // What must be partitioned for it is so only near the best.
       bool isKnown = pricer->isKnown(plan, false);
       if (!isKnown && (onlyKnown || previous > best * mostBehind))
