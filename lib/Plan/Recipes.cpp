@@ -1,5 +1,6 @@
 #include "para/Plan/Recipes.h"
 #include "para/Cost/Machine.h"
+#include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -67,7 +68,7 @@ std::string para::nameOf(const Plan &plan) {
   if (plan.tensor > 1)
     parts.push_back("tensor");
   if (plan.pipeline > 1)
-    parts.push_back(plan.microbatches > 1 ? plan.schedule : "model-parallel");
+    parts.push_back(plan.microbatches > 1 || !isNaive(plan.schedule) ? plan.schedule : "model-parallel");
   return parts.empty() ? "serial" : llvm::join(parts, " x ");
 }
 

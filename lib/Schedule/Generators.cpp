@@ -201,6 +201,14 @@ int64_t para::getScheduleChunks(llvm::StringRef name) {
   return 1;
 }
 
+bool para::isNaive(llvm::StringRef name) {
+  auto schedule = makeSchedule(name, 1, 1);
+  if (schedule)
+    return schedule->stages.front().size() == 2; // a forward and a backward
+  llvm::consumeError(schedule.takeError());
+  return false;
+}
+
 llvm::Expected<Schedule> para::makeSchedule(llvm::StringRef name, int64_t stages, int64_t microbatches) {
   auto found = find(name);
   if (!found)

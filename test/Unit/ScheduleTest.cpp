@@ -144,6 +144,14 @@ TEST(Schedule, DeadlockIsRefused) {
   EXPECT_EQ(verify(schedule, 2, chain(1)), ""); // without messages nobody waits
 }
 
+// Of one microbatch, schedules without chunks and halves are what there is without a schedule.
+TEST(Schedule, Naive) {
+  for (llvm::StringRef name : {"gpipe", "1f1b"})
+    EXPECT_TRUE(isNaive(name)) << name.str();
+  for (llvm::StringRef name : {"interleaved:2", "zb-h1", "zb-h2", "zb-v", "none"})
+    EXPECT_FALSE(isNaive(name)) << name.str();
+}
+
 // Broken lists are refused, each with what is wrong.
 TEST(Schedule, BrokenListsAreRefused) {
   auto broken = [](std::function<void(std::vector<Action> &)> change) {
