@@ -4,6 +4,7 @@
 #include "para/Cost/Machine.h"
 #include "para/Plan/Constraint.h"
 #include "para/Schedule/Schedule.h"
+#include "para/Support/JsonFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -227,19 +228,12 @@ const Flag *findFlag(StringRef name) {
 /// Flags of the interface that this version does not have.
 constexpr StringLiteral kToCome[] = {"--verify"};
 
-/// The flag that was meant: few edits away, and at least half of its letters as they were typed.
+/// The flag that was meant.
 StringRef guess(StringRef name) {
-  StringRef best, typed = name.ltrim('-');
-  unsigned least = 4;
-  for (const Flag &flag : getFlags()) {
-    StringRef meant = flag.name.ltrim('-');
-    unsigned distance = typed.edit_distance(meant);
-    if (distance < least && 2 * distance <= std::min(typed.size(), meant.size())) {
-      least = distance;
-      best = flag.name;
-    }
-  }
-  return best;
+  auto names = map_to_vector(getFlags(), [](const Flag &flag) { return flag.name.ltrim('-'); });
+  StringRef meant = findNearest(name.ltrim('-'), names);
+  const Flag *flag = find_if(getFlags(), [&](const Flag &flag) { return flag.name.ltrim('-') == meant; });
+  return meant.empty() ? meant : flag->name;
 }
 
 /// What flags say to each other.

@@ -1,6 +1,7 @@
 #include "para/Plan/Plan.h"
 #include "para/Cost/Machine.h"
 #include "para/Schedule/Schedule.h"
+#include "para/Support/JsonFile.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -89,10 +90,8 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   if (!object)
     return fail("a plan is a JSON object");
   Plan plan;
-  static constexpr llvm::StringLiteral keys[] = {"version", "recipe", "mesh", "zero", "microbatches", "schedule", "recompute", "sequence_parallel", "bucket_bytes", "shard", "stages"};
-  for (const auto &[key, entry] : *object)
-    if (!llvm::is_contained(keys, llvm::StringRef(key)))
-      return fail("a plan has no '" + llvm::StringRef(key) + "'; there are " + llvm::join(llvm::ArrayRef(keys), ", "));
+  if (llvm::Error error = checkKeys(*object, "a plan", {"version", "recipe", "mesh", "zero", "microbatches", "schedule", "recompute", "sequence_parallel", "bucket_bytes", "shard", "stages"}))
+    return std::move(error);
   for (llvm::StringRef key : {"mesh", "shard", "stages"})
     if (const llvm::json::Value *entry = object->get(key); entry && entry->kind() != llvm::json::Value::Object)
       return fail("'" + key + "' of the plan must be an object");

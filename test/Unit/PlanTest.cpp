@@ -63,6 +63,8 @@ TEST(Plan, BadFilesAreRefused) {
   EXPECT_NE(refusal(R"({"version": 1, "sequence_parallel": true})").find("tensor > 1"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "microbatches": "x"})").find("'microbatches'"), std::string::npos);
   EXPECT_NE(refusal(R"({"version": 1, "stages": {"/node": "x"}})").find("'/node'"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "microbatch": 2})").find("a plan has no 'microbatch'; did you mean 'microbatches'?"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "optimizer": "adam"})").find("a plan has no 'optimizer'; there are version, recipe, mesh, "), std::string::npos);
 }
 
 // A recipe gives all ranks to its axis.
