@@ -286,7 +286,6 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     printRace(plans, search, os);
     printExplanation(*why, os);
   }
-  os.flush();
   if (refuses) {
     std::string text;
     llvm::raw_string_ostream stream(text);
