@@ -59,6 +59,7 @@ struct RacedPlan {
   Plan plan;
   PlanPrice price;
   std::string fault; ///< why it cannot run; empty if it can
+  bool isPriced() const { return !price.memory.empty(); }
 };
 
 /// How the price of a plan comes about.
@@ -105,7 +106,7 @@ public:
   /// All plans that the request allows, the fastest that fits first, then by time, those that do not fit last. So many of the best are
   /// simulated action by action; the others' times are estimates. `onlyKnown`: nothing is partitioned for it in a way that is new.
   std::vector<RacedPlan> run(size_t simulated = 24, bool onlyKnown = false);
-  /// One plan, simulated. Its fault says why it cannot run; where it cannot be priced at all, its memory is empty.
+  /// One plan, simulated. Its fault says why it cannot run, or why it has no price.
   RacedPlan price(const Plan &plan);
   PlanParts dissect(const Plan &plan);
 
