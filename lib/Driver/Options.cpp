@@ -160,7 +160,7 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
-      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: where it is faster)", Takes::OptionalValue,
+      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: of a machine, where it is faster)", Takes::OptionalValue,
        [](D &options, StringRef value) -> Error {
          if (!value.empty() && value != "off")
            return fail("'" + value + "' is not 'off'");

@@ -91,7 +91,7 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
       continue;
     // Selective is to compute scores again, and to gather again what sequence parallelism gathers: without either it is none.
     bool hasScores = recompute != "selective" || !options.storage.fusesAttention || !isOpen;
-    if (hasScores && (tensor == 1 || !request.sequenceParallel))
+    if (hasScores && !request.sequenceParallel)
       kinds.push_back({recompute.str(), false});
     if (tensor > 1 && !request.noSequenceParallel)
       kinds.push_back({recompute.str(), true});
@@ -253,16 +253,17 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
   llvm::append_range(plans, std::move(added));
 }
 
+bool para::isBetter(const RacedPlan &a, const RacedPlan &b) {
+  auto key = [](const RacedPlan &raced) { return std::make_tuple(!raced.fault.empty(), !raced.isPriced(), raced.price.seconds); };
+  return key(a) < key(b);
+}
+
 std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
   std::vector<RacedPlan> plans;
   for (const Plan &plan : getPlans(onlyKnown))
     plans.push_back(estimate(plan));
   addLargerMicrobatches(plans, onlyKnown);
-  auto isBefore = [](const RacedPlan &a, const RacedPlan &b) { // without a price last
-    auto key = [](const RacedPlan &raced) { return std::make_tuple(!raced.fault.empty(), raced.price.memory.empty(), raced.price.seconds); };
-    return key(a) < key(b);
-  };
-  auto sort = [&] { llvm::stable_sort(plans, isBefore); };
+  auto sort = [&] { llvm::stable_sort(plans, isBetter); };
   sort();
   for (size_t i = 0; i < std::min(plans.size(), simulated) && plans[i].fault.empty(); ++i) {
     plans[i].price = pricer->estimate(plans[i].plan, true, plans[i].fault);
@@ -270,7 +271,7 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
       plans[i].fault = checkFit(plans[i].price, options);
   }
   if (plans.size() > simulated) { // estimates of the others do not race with simulations
-    std::stable_sort(plans.begin(), plans.begin() + simulated, isBefore);
+    std::stable_sort(plans.begin(), plans.begin() + simulated, isBetter);
   } else {
     sort();
   }

@@ -147,6 +147,8 @@ static std::vector<Plan> getMeshes(const PlanRequest &request) {
   Plan plan;
   forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
     forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
+      if (request.sequenceParallel && tensor == 1)
+        return; // has no sums to cut
       int64_t replicas = request.ranks / pipeline / tensor;
       forEachDivisor("expert", replicas, [&](int64_t expert) {
         if (expert > 1 && !request.mesh.count("expert") && (request.experts == 0 || request.experts % expert))

@@ -21,7 +21,7 @@ struct PlanRequest {
   int zero = -1;
   std::string schedule;
   std::string recompute; ///< "auto": what is fastest of all that fits
-  bool sequenceParallel = false; ///< asked of plans with a tensor axis
+  bool sequenceParallel = false; ///< of all plans, which have a tensor axis then
   bool noSequenceParallel = false; ///< not in the race
   int64_t experts = 0; ///< the fewest of a layer that are one weight: countExperts()
   bool evenStages = false; ///< as many layers in each; or else balanced by cost

@@ -62,6 +62,9 @@ struct RacedPlan {
   bool isPriced() const { return !price.memory.empty(); }
 };
 
+/// Which of two plans is taken: one that can run before one that cannot, the faster one of those, what has no price last.
+bool isBetter(const RacedPlan &a, const RacedPlan &b);
+
 /// How the price of a plan comes about.
 struct PlanParts {
   /// Kernels or messages that are alike, of one microbatch.
