@@ -282,8 +282,8 @@ private:
     request.shards = options.shards;
     request.stages = options.stages;
     planFault = kWrongUsage;
-    if (options.microbatches > request.batch)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
+    if (llvm::Error error = checkBatch(std::nullopt, options, request.batch))
+      return std::move(error);
     if (StringRef(options.plan).ends_with(".json")) {
       auto plan = readPlan(options.plan);
       bool asked = options.ranks > 0 || !options.machine.empty() || !options.mesh.empty();
@@ -332,6 +332,8 @@ private:
     if (llvm::Error error = addAsked(*plan, options))
       return std::move(error);
     if (llvm::Error error = checkAgainstFlags(*plan, options))
+      return std::move(error);
+    if (llvm::Error error = checkBatch(*plan, options, request.batch))
       return std::move(error);
     std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
     if (plans.size() == 1 && !options.explain && !options.simulate)

@@ -46,3 +46,11 @@ llvm::Error para::checkAgainstFlags(const Plan &plan, const DriverOptions &optio
     return fail("--sequence-parallel contradicts --plan=" + options.plan + ", which has none: leave one of them out");
   return llvm::Error::success();
 }
+
+llvm::Error para::checkBatch(const std::optional<Plan> &plan, const DriverOptions &options, int64_t batch) {
+  int64_t microbatches = plan ? plan->microbatches : options.microbatches;
+  if (microbatches <= batch)
+    return llvm::Error::success();
+  std::string whose = plan ? "--plan=" + options.plan + " has " + std::to_string(microbatches) + " microbatches" : "--microbatches " + std::to_string(microbatches);
+  return fail(whose + ": a batch of " + llvm::Twine(batch) + " cannot run in so many; at most " + llvm::Twine(batch) + ", or a larger batch (--dim batch=N)");
+}

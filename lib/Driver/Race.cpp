@@ -230,8 +230,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.mesh = options.mesh;
   request.shards = options.shards;
   request.stages = options.stages;
-  if (options.microbatches > request.batch)
-    return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");
+  if (llvm::Error error = checkBatch(std::nullopt, options, request.batch))
+    return std::move(error);
   NodeParameters parameters = getNodeParameters(main);
   std::vector<Segment> segments = foldLayers(main);
   PassManager pm(folded->getContext());
@@ -249,8 +249,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
       return std::move(error);
     if (llvm::Error error = checkAgainstFlags(plan, options))
       return std::move(error);
-    if (plan.microbatches > request.batch || plan.getBatchRanks() > request.batch)
-      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.getBatchRanks()) + " ranks; a larger batch (--dim batch=N) can be cut so");
+    if (llvm::Error error = checkBatch(plan, options, request.batch))
+      return std::move(error);
   }
   if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->empty() ? request.shards : fixed->front().shards))
     return std::move(error);

@@ -29,10 +29,10 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
-/// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller.
-std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
+/// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller. `idles`: some may leave ranks without a row.
+std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank, bool idles) {
   if (request.microbatches)
-    return request.microbatches <= rank ? std::vector<int64_t>{request.microbatches} : std::vector<int64_t>();
+    return request.microbatches <= rank || idles ? std::vector<int64_t>{request.microbatches} : std::vector<int64_t>();
   if (!request.separable || !request.train)
     return {1};
   std::vector<int64_t> microbatches;
@@ -100,6 +100,11 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
 }
 
 std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
+  std::vector<Plan> plans = getPlans(onlyKnown, false);
+  return plans.empty() ? getPlans(onlyKnown, true) : plans;
+}
+
+std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
   const PlanRequest &request = options.request;
   int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
   auto isGiven = [&](StringRef axis, int64_t size) {
@@ -135,7 +140,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   };
   auto addPlans = [&](Plan plan) {
     int64_t share = llvm::divideCeil(request.batch, plan.getBatchRanks());
-    for (int64_t microbatches : getMicrobatches(request, share)) {
+    for (int64_t microbatches : getMicrobatches(request, share, idles)) {
       plan.microbatches = microbatches;
       int64_t rows = llvm::divideCeil(request.batch, plan.getBatchRanks() * microbatches);
       bool hasReplicas = plan.getReplicas() > 1;
@@ -168,7 +173,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
           plan.expert = expert;
           plan.context = context;
           plan.data = replicas / expert / context;
-          if (isGiven("data", plan.data) && plan.getBatchRanks() <= request.batch)
+          if (isGiven("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
             addPlans(plan);
         }
       }

@@ -132,8 +132,9 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
-/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for.
-static std::vector<Plan> getMeshes(const PlanRequest &request) {
+/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for. `idles`: there
+/// may be ranks without samples.
+static std::vector<Plan> getMeshes(const PlanRequest &request, bool idles) {
   std::vector<Plan> meshes;
   auto isOpen = [&](llvm::StringRef axis, int64_t size) {
     auto it = request.mesh.find(axis.str());
@@ -161,7 +162,7 @@ static std::vector<Plan> getMeshes(const PlanRequest &request) {
           plan.expert = expert;
           plan.context = context;
           plan.data = replicas / expert / context;
-          if (isOpen("data", plan.data) && plan.getBatchRanks() <= request.batch)
+          if (isOpen("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
             meshes.push_back(plan);
         });
       });
@@ -172,7 +173,8 @@ static std::vector<Plan> getMeshes(const PlanRequest &request) {
 
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  for (Plan plan : getMeshes(request)) {
+  std::vector<Plan> meshes = getMeshes(request, /*idles=*/false);
+  for (Plan plan : meshes.empty() ? getMeshes(request, /*idles=*/true) : meshes) {
     bool hasReplicas = plan.getReplicas() > 1;
     plan.bucketBytes = request.bucketBytes;
     for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {

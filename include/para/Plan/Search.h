@@ -114,7 +114,9 @@ public:
   PlanParts dissect(const Plan &plan);
 
 private:
+  /// Ranks that have no sample, which is legal and a waste, are in the race only where every plan that the request allows has some.
   std::vector<Plan> getPlans(bool onlyKnown);
+  std::vector<Plan> getPlans(bool onlyKnown, bool idles);
   bool canCutSequence(int64_t tensor);
   RacedPlan estimate(const Plan &plan);
   /// Adds plans of fewer microbatches than were tried, where the fewest of these were the fastest by far: of small models.
