@@ -20,8 +20,11 @@ llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
       if (auto [it, isNew] = plan.stages.try_emplace(node, stage); !isNew && it->second != stage)
         return differ("'" + node + "' on stage ", llvm::Twine(stage), llvm::Twine(it->second));
   }
-  for (const auto &[name, text] : options.shards)
+  for (const auto &[name, text] : options.shards) {
+    if (std::string axis = findMissingAxis(plan, getShardAxes({{name, text}}), options.mesh); !axis.empty())
+      return fail("--shard '" + name + "=" + text + "': the mesh (" + plan.getMeshText() + ") has no ranks of " + axis + " to cut it over: give some (--mesh " + axis + "=N), or leave the axis out");
     plan.shards[name] = text;
+  }
   return llvm::Error::success();
 }
 

@@ -131,6 +131,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
       plans.push_back(plan);
     }
   };
+  const std::set<std::string> shardAxes = getShardAxes(request.shards);
   // What is given, or else what is tried.
   auto sizesOf = [&](StringRef axis, int64_t whole, int64_t most) {
     auto it = request.mesh.find(axis.str());
@@ -173,6 +174,8 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
           plan.expert = expert;
           plan.context = context;
           plan.data = replicas / expert / context;
+          if (!findMissingAxis(plan, shardAxes, request.mesh).empty())
+            continue; // what was asked for would be cut by nothing
           if (isGiven("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
             addPlans(plan);
         }

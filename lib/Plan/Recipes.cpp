@@ -145,6 +145,7 @@ static std::vector<Plan> getMeshes(const PlanRequest &request, bool idles) {
       if (whole % size == 0 && isOpen(axis, size))
         visit(size);
   };
+  const std::set<std::string> shardAxes = getShardAxes(request.shards);
   Plan plan;
   forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
     forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
@@ -162,6 +163,8 @@ static std::vector<Plan> getMeshes(const PlanRequest &request, bool idles) {
           plan.expert = expert;
           plan.context = context;
           plan.data = replicas / expert / context;
+          if (!findMissingAxis(plan, shardAxes, request.mesh).empty())
+            return; // what was asked for would be cut by nothing
           if (isOpen("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
             meshes.push_back(plan);
         });
