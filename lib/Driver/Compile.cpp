@@ -303,6 +303,8 @@ private:
     if (request.ranks == 1 || (!options.mesh.empty() && left <= 1))
       return finish(makeMeshPlan(request), module, request, os);
     std::vector<Plan> candidates = getCandidates(request);
+    if (candidates.empty())
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), explainNoPlans(request, {}));
     addSearched(module, request, candidates);
     return price(module, candidates, request, os);
   }

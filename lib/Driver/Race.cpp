@@ -271,8 +271,10 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     return fail(plans.front().fault);
   else
     llvm::stable_sort(plans, isBetter);
-  if (plans.empty())
-    return fail("no mesh of " + llvm::Twine(request.ranks) + " ranks suits a batch of " + llvm::Twine(request.batch) + " and the flags given");
+  if (plans.empty()) {
+    isWrongUsage = true;
+    return fail(explainNoPlans(request, race.getLimits()));
+  }
   bool fits = plans.front().fault.empty();
   if (!fits) // the plan that is nearest to fitting speaks for all
     std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));

@@ -106,7 +106,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
 
 std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
   const PlanRequest &request = options.request;
-  int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
+  int64_t ranks = options.machine.getNumRanks();
   auto isGiven = [&](StringRef axis, int64_t size) {
     auto it = request.mesh.find(axis.str());
     return it == request.mesh.end() ? true : it->second == size;
@@ -160,10 +160,9 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
   Plan plan;
   plan.shards = request.shards;
   plan.bucketBytes = request.bucketBytes;
-  // A layer is cut over several nodes only where there are too few samples for as many ranks.
-  int64_t mostTensor = request.batch * node < ranks ? ranks : std::min(ranks, node);
+  auto [layers, mostTensor] = getLimits();
   for (int64_t tensor : sizesOf("tensor", ranks, mostTensor)) {
-    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
+    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, layers)) {
       int64_t replicas = ranks / tensor / pipeline;
       for (int64_t expert : sizesOf("expert", replicas, std::max<int64_t>(1, request.experts))) {
         if (request.experts % expert && !request.mesh.count("expert"))
@@ -315,6 +314,12 @@ PlanRace::PlanRace(ModuleOp module, ArrayRef<Segment> segments, SearchOptions gi
 PlanRace::~PlanRace() = default;
 
 size_t PlanRace::getNumLayers() const { return pricer->getNumLayers(); }
+
+PlanLimits PlanRace::getLimits() const {
+  int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
+  // A layer is cut over several nodes only where there are too few samples for as many ranks.
+  return {int64_t(getNumLayers()), options.request.batch * node < ranks ? ranks : std::min(ranks, node)};
+}
 
 void PlanRace::setMachine(const Machine &machine) {
   options.machine = machine;

@@ -103,6 +103,7 @@ public:
 
   const SearchOptions &getOptions() const { return options; }
   size_t getNumLayers() const;
+  PlanLimits getLimits() const;
   void setMachine(const Machine &machine); ///< and the number of ranks
   void setRequest(const PlanRequest &request);
 
