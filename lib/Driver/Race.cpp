@@ -192,6 +192,18 @@ int64_t countTokens(func::FuncOp main, int64_t batch) {
   }
   return 0;
 }
+/// Where selective recomputation was asked for, and neither seconds nor bytes of the plan are others for it.
+void noteMoot(PlanRace &race, const RacedPlan &chosen) {
+  if (!chosen.isPriced() || chosen.plan.recompute != "selective" || race.getOptions().request.recompute != "selective")
+    return;
+  Plan plan = chosen.plan;
+  plan.recompute = "none";
+  RacedPlan without = race.price(plan);
+  auto isAlike = [](const PlanPrice::Memory &a, const PlanPrice::Memory &b) { return a.getTotal() == b.getTotal(); };
+  if (without.isPriced() && without.price.seconds == chosen.price.seconds && llvm::equal(without.price.memory, chosen.price.memory, isAlike))
+    llvm::errs() << "para-opt: note: --recompute=selective changes nothing here: no attention scores are kept and nothing is gathered that could be gathered again; "
+                    "--execution=compiled:streams_again=1 prices programs that compute norms and activations again, and --recompute=full layers\n";
+}
 } // namespace
 
 bool para::isRaced(const DriverOptions &options) {
@@ -275,6 +287,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     isWrongUsage = true;
     return fail(explainNoPlans(request, race.getLimits()));
   }
+  noteMoot(race, plans.front());
   bool fits = plans.front().fault.empty();
   if (!fits) // the plan that is nearest to fitting speaks for all
     std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));
