@@ -1,7 +1,7 @@
 //===- Plan.h - How a program is spread --------------------------*- C++ -*-===//
 //
 // The choices of a plan as data: what a recipe, a plan file or hand-given flags fix, what the planner prices, what is
-// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`,
+// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.used`, `para.split`, `para.stage`,
 // `para.recompute`, `para.regather`).
 //
 // Example, ZeRO-1 on 4 ranks: Plan plan; plan.data = 4; plan.zero = 1; applyPlan(main, plan);
