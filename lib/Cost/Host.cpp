@@ -57,7 +57,12 @@ static llvm::json::Object measureHost() {
 
 /// None if they are broken, or impossible.
 static std::optional<Machine> readHost(const llvm::json::Value &numbers) {
-  auto machine = Machine::fromJson(numbers);
+  if (!numbers.getAsObject())
+    return std::nullopt;
+  llvm::json::Object object = *numbers.getAsObject();
+  for (llvm::StringRef own : {"version", "cache_bytes_per_second"}) // which other machines do not have
+    object.erase(own);
+  auto machine = Machine::fromJson(std::move(object));
   if (!machine) {
     llvm::consumeError(machine.takeError());
     return std::nullopt;

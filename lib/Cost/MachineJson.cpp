@@ -1,4 +1,5 @@
 #include "para/Cost/Machine.h"
+#include "para/Support/JsonFile.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -59,6 +60,14 @@ template <typename T> llvm::Error read(const llvm::json::Object &object, llvm::A
   return llvm::Error::success();
 }
 
+/// That an object has only these keys and those of the fields.
+template <typename T>
+llvm::Error checkKeys(const llvm::json::Object &object, llvm::StringRef owner, std::vector<llvm::StringRef> keys, llvm::ArrayRef<Field<T>> fields) {
+  for (const Field<T> &field : fields)
+    keys.push_back(field.key);
+  return para::checkKeys(object, owner, keys);
+}
+
 template <typename T> void write(llvm::json::Object &object, llvm::ArrayRef<Field<T>> fields, const T &value) {
   for (const Field<T> &field : fields)
     object[field.key] = value.*field.member;
@@ -69,16 +78,15 @@ template <typename T> llvm::Error readConstants(const llvm::json::Object &object
   const llvm::json::Object *given = object.getObject("constants");
   if (!given)
     return llvm::Error::success();
-  for (const auto &entry : *given) {
-    llvm::StringRef key = entry.first;
-    const Field<T> *field = llvm::find_if(fields, [&](const Field<T> &field) { return key == field.key; });
-    if (field == fields.end())
-      return fail("the machine has no constant '" + key + "'");
-    auto number = entry.second.getAsNumber();
-    if (auto error = check(field->key, number, field->least, field->most))
-      return error;
-    constants.*field->member = *number;
-  }
+  if (auto error = checkKeys<T>(*given, "'constants' of the machine", {}, fields))
+    return error;
+  for (const Field<T> &field : fields)
+    if (const llvm::json::Value *value = given->get(field.key)) {
+      auto number = value->getAsNumber();
+      if (auto error = check(field.key, number, field.least, field.most))
+        return error;
+      constants.*field.member = *number;
+    }
   return llvm::Error::success();
 }
 
@@ -101,6 +109,8 @@ template <typename T> std::string list(llvm::ArrayRef<T> kinds) {
 
 llvm::Expected<Level> readLevel(const llvm::json::Object &object) {
   Level level;
+  if (auto error = checkKeys<Level>(object, "a level of the machine", {"name", "kind", "ranks", "in_network_reduction", "constants"}, kLevelFields))
+    return std::move(error);
   level.name = object.getString("name").value_or("links").str();
   level.kind = object.getString("kind").value_or("plain").str();
   const NetworkKind *kind = findNetworkKind(level.kind);
@@ -119,6 +129,8 @@ llvm::Expected<Level> readLevel(const llvm::json::Object &object) {
 llvm::Expected<DeviceClass> readClass(const llvm::json::Object &object) {
   DeviceClass devices;
   Device &device = devices.device;
+  if (auto error = checkKeys<Device>(object, "a device of the machine", {"name", "kind", "count", "flops_per_second", "constants", "levels"}, kDeviceFields))
+    return std::move(error);
   devices.count = object.getInteger("count").value_or(0);
   if (devices.count < 1 || devices.count > kMostRanks)
     return fail("'count' of devices of the machine must be from 1 to " + llvm::Twine(kMostRanks));
@@ -131,6 +143,11 @@ llvm::Expected<DeviceClass> readClass(const llvm::json::Object &object) {
   if (auto error = read<Device>(object, kDeviceFields, device))
     return std::move(error);
   const llvm::json::Object *flops = object.getObject("flops_per_second");
+  std::vector<llvm::StringRef> types;
+  for (int i = 0; i < kNumCostTypes; ++i)
+    types.push_back(getName(CostType(i)));
+  if (auto error = flops ? para::checkKeys(*flops, "'flops_per_second' of the machine", types) : llvm::Error::success())
+    return std::move(error);
   for (int i = 0; i < kNumCostTypes; ++i)
     if (flops && flops->get(getName(CostType(i)))) {
       auto number = flops->getNumber(getName(CostType(i)));
@@ -162,6 +179,11 @@ llvm::Expected<DeviceClass> readClass(const llvm::json::Object &object) {
 }
 
 llvm::Expected<Machine> readShort(const llvm::json::Object &object, std::string name) {
+  if (auto error = checkKeys<Short>(object, "a machine", {"name", "devices", "ranks_per_node", "nodes"}, kShortFields))
+    return std::move(error);
+  for (llvm::StringRef key : {"ranks_per_node", "nodes"})
+    if (const llvm::json::Value *value = object.get(key); value && !value->getAsInteger())
+      return fail("'" + key + "' of the machine must be a whole number");
   int64_t perNode = object.getInteger("ranks_per_node").value_or(1), nodes = object.getInteger("nodes").value_or(1);
   if (perNode < 1 || nodes < 1 || nodes > kMostRanks || perNode > kMostRanks / nodes)
     return fail("'ranks_per_node' and 'nodes' of the machine must be 1 or more, and " + llvm::Twine(kMostRanks) +
@@ -228,6 +250,8 @@ llvm::Expected<Machine> Machine::fromJson(const llvm::json::Value &value) {
   const llvm::json::Array *all = object->getArray("devices");
   if (!all)
     return readShort(*object, std::move(name));
+  if (auto error = para::checkKeys(*object, "a machine with a list of devices", {"name", "devices"}))
+    return std::move(error);
   Machine machine;
   machine.name = std::move(name);
   for (const llvm::json::Value &one : *all) {

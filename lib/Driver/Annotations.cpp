@@ -104,10 +104,11 @@ static llvm::Error checkShards(const PlanAnnotations &annotations, const DriverO
   return llvm::Error::success();
 }
 
-/// As the plan will have them, where no race chooses.
-static int64_t getMicrobatches(const PlanAnnotations &annotations, func::FuncOp main, const DriverOptions &options) {
+/// As the plan will have them, where no race chooses. A file does not tell how many its plan has, and how values are cut depends on whether
+/// there are several, and of several rows on a rank: one number of each kind, the usual one first.
+static llvm::SmallVector<int64_t> getMicrobatches(const PlanAnnotations &annotations, func::FuncOp main, const DriverOptions &options) {
   if (options.microbatches || !options.train || !annotations.isMeshFixed() || annotations.mesh.at("pipeline") == 1 || isRaced(options))
-    return options.microbatches;
+    return {options.microbatches};
   auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
   PlanRequest request;
   request.ranks = annotations.ranks;
@@ -115,7 +116,39 @@ static int64_t getMicrobatches(const PlanAnnotations &annotations, func::FuncOp 
   request.batch = batch ? batch.getInt() : 1;
   request.separable = request.batch < 2 || isSeparable(main->getParentOfType<ModuleOp>());
   auto plan = makeMeshPlan(request);
-  return plan ? plan->microbatches : (llvm::consumeError(plan.takeError()), 0);
+  if (!plan) {
+    llvm::consumeError(plan.takeError());
+    return {0};
+  }
+  llvm::SmallVector<int64_t> microbatches = {plan->microbatches};
+  for (int64_t other : {request.batch / (2 * plan->getBatchRanks()), int64_t(1)})
+    if (other > 0 && other < microbatches.back())
+      microbatches.push_back(other);
+  return microbatches;
+}
+
+/// Finds the plan, and under which of these numbers of microbatches it is one. Of a number that is not the first one a note tells; where there is
+/// none, what is wrong under the first, and that a number may be given.
+static LogicalResult settle(PlanAnnotations &annotations, func::FuncOp main, llvm::ArrayRef<int64_t> microbatches, std::optional<bool> sequence, DriverOptions &options) {
+  for (int64_t number : microbatches) {
+    std::optional<ScopedDiagnosticHandler> quiet;
+    if (microbatches.size() > 1)
+      quiet.emplace(main.getContext(), [](Diagnostic &) { return success(); });
+    PlanAnnotations copy = annotations;
+    if (failed(copy.settle(main, number, sequence)))
+      continue;
+    annotations = std::move(copy);
+    if (number == microbatches.front())
+      return success();
+    options.microbatches = number;
+    llvm::errs() << "para-opt: note: the model's annotations are a plan of " << number << " microbatches, not of the usual " << microbatches.front() << ": as many are taken\n";
+    return success();
+  }
+  if (microbatches.size() > 1) {
+    (void)annotations.settle(main, microbatches.front(), sequence);
+    llvm::errs() << "para-opt: note: ONNX has no words for microbatches, and " << microbatches.front() << " were assumed: those of the plan may be given (--microbatches M)\n";
+  }
+  return failure();
 }
 
 int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const AutodiffOptions &autodiff, DriverOptions &options,
@@ -144,7 +177,7 @@ int para::takeAnnotations(ModuleOp imported, const ModelOutline &outline, const 
   if (failed(pm.run(*step)))
     return 1;
   auto main = step->lookupSymbol<func::FuncOp>("main");
-  if (failed(read->settle(main, getMicrobatches(*read, main, options), sequence)))
+  if (failed(settle(*read, main, getMicrobatches(*read, main, options), sequence, options)))
     return 1;
   if (llvm::Error error = checkShards(*read, options, main))
     return complain(std::move(error));

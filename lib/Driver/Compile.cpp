@@ -119,19 +119,24 @@ public:
       begin("plan");
       std::map<std::string, std::string> files;
       bool isWrongUsage = false;
-      auto chosen = racePlans(*module, autodiff, options, llvm::outs(), files, isWrongUsage);
+      std::string printed;
+      llvm::raw_string_ostream os(printed);
+      auto chosen = racePlans(*module, autodiff, options, os, files, isWrongUsage);
+      if (chosen && options.explainFiles.empty() && !options.planOut.empty())
+        files[options.planOut] = toText(*chosen);
+      // Files first: who reads the rest may have gone (para-opt ... | head), which ends the process.
       for (const auto &[path, text] : files)
         if (!writeText(path, text)) {
           llvm::consumeError(chosen.takeError());
           return kInputAtFault;
         }
+      llvm::outs() << printed;
+      llvm::outs().flush();
       if (!chosen)
         return complain(chosen.takeError(), isWrongUsage ? kWrongUsage : kRefused);
       if (!options.explainFiles.empty()) // which has compared them
         return kDone;
       raced = std::move(*chosen);
-      if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(raced->toJson())).str()))
-        return kInputAtFault;
       if (options.simulate)
         return kDone;
     }
@@ -147,7 +152,9 @@ public:
     begin("plan");
     if (!options.explainFiles.empty())
       return compare();
-    auto chosen = raced ? llvm::Expected<Plan>(std::move(*raced)) : choosePlan(*module, options);
+    std::string printed;
+    llvm::raw_string_ostream os(printed);
+    auto chosen = raced ? llvm::Expected<Plan>(std::move(*raced)) : choosePlan(*module, options, os);
     if (!chosen)
       return complain(chosen.takeError(), planFault);
     plan = std::move(*chosen);
@@ -155,8 +162,10 @@ public:
       return kInputAtFault;
     if (failed(applyPlan(module->lookupSymbol<func::FuncOp>("main"), plan)))
       return kRefused;
-    if (!options.planOut.empty() && !writeText(options.planOut, llvm::formatv("{0:2}\n", llvm::json::Value(plan.toJson())).str()))
+    if (!options.planOut.empty() && !writeText(options.planOut, toText(plan)))
       return kInputAtFault;
+    llvm::outs() << printed;
+    llvm::outs().flush();
     if (options.simulate)
       return kDone;
     if (options.emit == "onnx") {
@@ -217,6 +226,8 @@ private:
     return plan;
   }
 
+  static std::string toText(const Plan &plan) { return llvm::formatv("{0:2}\n", llvm::json::Value(plan.toJson())); }
+
   static bool isStageBeforePlan(StringRef emit) { return emit == "import" || emit == "autodiff"; }
 
   int64_t getBatch() {
@@ -246,7 +257,8 @@ private:
     return kDone;
   }
 
-  llvm::Expected<Plan> choosePlan(ModuleOp module, const DriverOptions &options) {
+  /// Writes what --explain and --simulate show to `os`.
+  llvm::Expected<Plan> choosePlan(ModuleOp module, const DriverOptions &options, llvm::raw_ostream &os) {
     PlanRequest request;
     request.ranks = std::max<int64_t>(1, options.ranks);
     if (!options.machine.empty())
@@ -270,29 +282,31 @@ private:
     request.shards = options.shards;
     request.stages = options.stages;
     planFault = kWrongUsage;
-    if (options.microbatches > request.batch)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "--microbatches %lld: a batch of %lld cannot run in so many; at most %lld, or a larger batch (--dim batch=N)", (long long)options.microbatches, (long long)request.batch, (long long)request.batch);
+    if (llvm::Error error = checkBatch(std::nullopt, options, request.batch))
+      return std::move(error);
     if (StringRef(options.plan).ends_with(".json")) {
       auto plan = readPlan(options.plan);
       bool asked = options.ranks > 0 || !options.machine.empty() || !options.mesh.empty();
       if (plan && asked && plan->getNumRanks() != request.ranks)
         return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '%s' is for %lld ranks, the flags ask for %lld", options.plan.c_str(), (long long)plan->getNumRanks(), (long long)request.ranks);
-      return finish(std::move(plan), module, request);
+      return finish(std::move(plan), module, request, os);
     }
     if (request.ranks > kMostRanks)
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "%lld ranks are asked for (--ranks, --machine); the most is %lld", (long long)request.ranks, (long long)kMostRanks);
     if (options.plan != "auto") {
       request.zero = -1; // the recipe's own; another is refused
-      return finish(makeRecipe(options.plan, request), module, request);
+      return finish(makeRecipe(options.plan, request), module, request, os);
     }
     int64_t left = request.ranks; // for axes that --mesh does not name
     for (auto &[axis, size] : options.mesh)
       left = left % size ? 0 : left / size;
     if (request.ranks == 1 || (!options.mesh.empty() && left <= 1))
-      return finish(makeMeshPlan(request), module, request);
+      return finish(makeMeshPlan(request), module, request, os);
     std::vector<Plan> candidates = getCandidates(request);
+    if (candidates.empty())
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), explainNoPlans(request, {}));
     addSearched(module, request, candidates);
-    return price(module, candidates, request);
+    return price(module, candidates, request, os);
   }
 
   /// For what is small enough to be searched in a few seconds, one sharding for every value on each mesh without a pipeline.
@@ -314,24 +328,26 @@ private:
 
   /// A plan that was asked for is taken, with the cheapest recomputation that fits if that is left open; to be explained or simulated it is priced
   /// as the only candidate.
-  llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request) {
+  llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request, llvm::raw_ostream &os) {
     if (!plan)
       return plan;
     if (llvm::Error error = addAsked(*plan, options))
       return std::move(error);
     if (llvm::Error error = checkAgainstFlags(*plan, options))
       return std::move(error);
+    if (llvm::Error error = checkBatch(*plan, options, request.batch))
+      return std::move(error);
     std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
     if (plans.size() == 1 && !options.explain && !options.simulate)
       return plan;
     request.ranks = plan->getNumRanks();
-    return price(module, plans, request);
+    return price(module, plans, request, os);
   }
 
-  llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request) {
+  llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, llvm::raw_ostream &os) {
     planFault = kRefused;
     auto memory = [this](ModuleOp scheduled) { return measureMemory(scheduled); };
-    return searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &llvm::outs() : nullptr, options.json);
+    return searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &os : nullptr, options.json);
   }
 
   /// What the program of each stage will allocate.

@@ -4,6 +4,7 @@
 #include "para/Cost/Machine.h"
 #include "para/Plan/Constraint.h"
 #include "para/Schedule/Schedule.h"
+#include "para/Support/JsonFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -159,7 +160,7 @@ ArrayRef<Flag> getFlags() {
          return Error::success();
        }},
       {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
-      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: where it is faster)", Takes::OptionalValue,
+      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: of a machine, where it is faster)", Takes::OptionalValue,
        [](D &options, StringRef value) -> Error {
          if (!value.empty() && value != "off")
            return fail("'" + value + "' is not 'off'");
@@ -227,19 +228,12 @@ const Flag *findFlag(StringRef name) {
 /// Flags of the interface that this version does not have.
 constexpr StringLiteral kToCome[] = {"--verify"};
 
-/// The flag that was meant: few edits away, and at least half of its letters as they were typed.
+/// The flag that was meant.
 StringRef guess(StringRef name) {
-  StringRef best, typed = name.ltrim('-');
-  unsigned least = 4;
-  for (const Flag &flag : getFlags()) {
-    StringRef meant = flag.name.ltrim('-');
-    unsigned distance = typed.edit_distance(meant);
-    if (distance < least && 2 * distance <= std::min(typed.size(), meant.size())) {
-      least = distance;
-      best = flag.name;
-    }
-  }
-  return best;
+  auto names = map_to_vector(getFlags(), [](const Flag &flag) { return flag.name.ltrim('-'); });
+  StringRef meant = findNearest(name.ltrim('-'), names);
+  const Flag *flag = find_if(getFlags(), [&](const Flag &flag) { return flag.name.ltrim('-') == meant; });
+  return meant.empty() ? meant : flag->name;
 }
 
 /// What flags say to each other.

@@ -20,8 +20,11 @@ llvm::Error para::addAsked(Plan &plan, const DriverOptions &options) {
       if (auto [it, isNew] = plan.stages.try_emplace(node, stage); !isNew && it->second != stage)
         return differ("'" + node + "' on stage ", llvm::Twine(stage), llvm::Twine(it->second));
   }
-  for (const auto &[name, text] : options.shards)
+  for (const auto &[name, text] : options.shards) {
+    if (std::string axis = findMissingAxis(plan, getShardAxes({{name, text}}), options.mesh); !axis.empty())
+      return fail("--shard '" + name + "=" + text + "': the mesh (" + plan.getMeshText() + ") has no ranks of " + axis + " to cut it over: give some (--mesh " + axis + "=N), or leave the axis out");
     plan.shards[name] = text;
+  }
   return llvm::Error::success();
 }
 
@@ -45,4 +48,12 @@ llvm::Error para::checkAgainstFlags(const Plan &plan, const DriverOptions &optio
   if (options.sequenceParallel && !plan.sequenceParallel)
     return fail("--sequence-parallel contradicts --plan=" + options.plan + ", which has none: leave one of them out");
   return llvm::Error::success();
+}
+
+llvm::Error para::checkBatch(const std::optional<Plan> &plan, const DriverOptions &options, int64_t batch) {
+  int64_t microbatches = plan ? plan->microbatches : options.microbatches;
+  if (microbatches <= batch)
+    return llvm::Error::success();
+  std::string whose = plan ? "--plan=" + options.plan + " has " + std::to_string(microbatches) + " microbatches" : "--microbatches " + std::to_string(microbatches);
+  return fail(whose + ": a batch of " + llvm::Twine(batch) + " cannot run in so many; at most " + llvm::Twine(batch) + ", or a larger batch (--dim batch=N)");
 }

@@ -73,23 +73,29 @@ llvm::Error checkShards(func::FuncOp main, const std::map<std::string, std::stri
   return llvm::Error::success();
 }
 
-/// The plan that flags, a recipe's name or a file fix; none if something is left to choose.
-llvm::Expected<std::optional<Plan>> getFixedPlan(const DriverOptions &options, PlanRequest request) {
+/// The plan of a file, or a recipe's with what the flags leave open of it: sequence parallelism, recomputation. None if there is more to choose.
+llvm::Expected<std::vector<Plan>> getFixedPlans(const DriverOptions &options, PlanRequest request) {
   if (llvm::StringRef(options.plan).ends_with(".json")) {
     auto plan = readPlan(options.plan);
     if (!plan)
       return plan.takeError();
     if (plan->getNumRanks() != request.ranks)
       return fail("the plan '" + options.plan + "' is for " + llvm::Twine(plan->getNumRanks()) + " ranks, the machine has " + llvm::Twine(request.ranks));
-    return std::optional<Plan>(std::move(*plan));
+    return std::vector<Plan>{std::move(*plan)};
   }
+  std::vector<Plan> plans;
   if (options.plan == "auto")
-    return std::optional<Plan>();
+    return plans;
   request.zero = -1; // the recipe's own; another is refused
   auto plan = makeRecipe(options.plan, request);
   if (!plan)
     return plan.takeError();
-  return std::optional<Plan>(std::move(*plan));
+  llvm::append_range(plans, getRecomputations(*plan, request));
+  if (plan->tensor > 1 && !request.sequenceParallel && !request.noSequenceParallel) {
+    request.sequenceParallel = true;
+    llvm::append_range(plans, getRecomputations(llvm::cantFail(makeRecipe(options.plan, request)), request));
+  }
+  return plans;
 }
 /// The machine of the flags, or this one with the ranks that they ask for.
 llvm::Expected<Machine> getMachine(const DriverOptions &options) {
@@ -124,7 +130,7 @@ llvm::Error compareFiles(PlanRace &race, const DriverOptions &options, llvm::raw
       return fail("the plan '" + path + "' is for " + llvm::Twine(plan->getNumRanks()) + " ranks, the machine has " + llvm::Twine(search.machine.getNumRanks()));
     RacedPlan raced = race.price(*plan);
     compared = {path, *plan, std::nullopt, raced.fault, search.machine.name, {}, {}};
-    if (raced.price.memory.empty())
+    if (!raced.isPriced())
       continue;
     Price price;
     price.secondsPerStep = raced.price.seconds;
@@ -186,6 +192,18 @@ int64_t countTokens(func::FuncOp main, int64_t batch) {
   }
   return 0;
 }
+/// Where selective recomputation was asked for, and neither seconds nor bytes of the plan are others for it.
+void noteMoot(PlanRace &race, const RacedPlan &chosen) {
+  if (!chosen.isPriced() || chosen.plan.recompute != "selective" || race.getOptions().request.recompute != "selective")
+    return;
+  Plan plan = chosen.plan;
+  plan.recompute = "none";
+  RacedPlan without = race.price(plan);
+  auto isAlike = [](const PlanPrice::Memory &a, const PlanPrice::Memory &b) { return a.getTotal() == b.getTotal(); };
+  if (without.isPriced() && without.price.seconds == chosen.price.seconds && llvm::equal(without.price.memory, chosen.price.memory, isAlike))
+    llvm::errs() << "para-opt: note: --recompute=selective changes nothing here: no attention scores are kept and nothing is gathered that could be gathered again; "
+                    "--execution=compiled:streams_again=1 prices programs that compute norms and activations again, and --recompute=full layers\n";
+}
 } // namespace
 
 bool para::isRaced(const DriverOptions &options) {
@@ -224,8 +242,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   request.mesh = options.mesh;
   request.shards = options.shards;
   request.stages = options.stages;
-  if (options.microbatches > request.batch)
-    return fail("--microbatches " + llvm::Twine(options.microbatches) + ": a batch of " + llvm::Twine(request.batch) + " cannot run in so many; a larger batch (--dim batch=N) can");
+  if (llvm::Error error = checkBatch(std::nullopt, options, request.batch))
+    return std::move(error);
   NodeParameters parameters = getNodeParameters(main);
   std::vector<Segment> segments = foldLayers(main);
   PassManager pm(folded->getContext());
@@ -235,19 +253,18 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     return fail("the training step cannot be derived");
   request.experts = countExperts(folded->lookupSymbol<func::FuncOp>("main"));
   request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(*folded);
-  auto fixed = getFixedPlan(options, request);
+  auto fixed = getFixedPlans(options, request);
   if (!fixed)
     return fixed.takeError();
-  if (fixed->has_value()) {
-    Plan &plan = **fixed;
+  for (Plan &plan : *fixed) {
     if (llvm::Error error = addAsked(plan, options))
       return std::move(error);
     if (llvm::Error error = checkAgainstFlags(plan, options))
       return std::move(error);
-    if (plan.microbatches > request.batch || plan.getBatchRanks() > request.batch)
-      return fail("the plan cuts a batch of " + llvm::Twine(request.batch) + " into " + llvm::Twine(plan.microbatches) + " microbatches over " + llvm::Twine(plan.getBatchRanks()) + " ranks; a larger batch (--dim batch=N) can be cut so");
+    if (llvm::Error error = checkBatch(plan, options, request.batch))
+      return std::move(error);
   }
-  if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->has_value() ? (*fixed)->shards : request.shards))
+  if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->empty() ? request.shards : fixed->front().shards))
     return std::move(error);
   if (!options.explainFiles.empty()) {
     PlanRace race(*folded, segments, search);
@@ -258,15 +275,19 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   isWrongUsage = false;
   PlanRace race(*folded, segments, search);
   std::vector<RacedPlan> plans;
-  if (fixed->has_value()) {
-    plans.push_back(race.price(**fixed));
-    if (plans.front().price.memory.empty())
-      return fail(plans.front().fault);
-  } else {
+  for (const Plan &plan : *fixed)
+    plans.push_back(race.price(plan));
+  if (fixed->empty())
     plans = race.run();
+  else if (!plans.front().isPriced()) // of which the others are variants
+    return fail(plans.front().fault);
+  else
+    llvm::stable_sort(plans, isBetter);
+  if (plans.empty()) {
+    isWrongUsage = true;
+    return fail(explainNoPlans(request, race.getLimits()));
   }
-  if (plans.empty())
-    return fail("no mesh of " + llvm::Twine(request.ranks) + " ranks suits a batch of " + llvm::Twine(request.batch) + " and the flags given");
+  noteMoot(race, plans.front());
   bool fits = plans.front().fault.empty();
   if (!fits) // the plan that is nearest to fitting speaks for all
     std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));
@@ -274,7 +295,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   bool explains = options.explain || !options.traceOut.empty() || !options.report.empty() || refuses || (options.simulate && !options.json);
   std::optional<Explanation> why;
   if (explains)
-    why = explain(race, {plans, nameLayers(segments, parameters), fixed->has_value(), countTokens(main, request.batch)});
+    why = explain(race, {plans, nameLayers(segments, parameters), !fixed->empty(), countTokens(main, request.batch)});
   if (why)
     fillFiles(options, race, *why, files);
   if ((options.simulate || options.explain) && options.json) {
@@ -286,7 +307,6 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     printRace(plans, search, os);
     printExplanation(*why, os);
   }
-  os.flush();
   if (refuses) {
     std::string text;
     llvm::raw_string_ostream stream(text);

@@ -1,5 +1,6 @@
 #include "Candidate.h"
 #include "Explaining.h"
+#include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -58,7 +59,7 @@ bool isOf(const Kind &kind, const Plan &plan, int64_t ranks) {
   bool naive = kind.recipe == llvm::StringRef("model-parallel");
   return suits(kind.data, plan.data, ranks) && suits(kind.tensor, plan.tensor, ranks) && suits(kind.pipeline, plan.pipeline, ranks) &&
          suits(kind.expert, plan.expert, ranks) && suits(kind.context, plan.context, ranks) &&
-         (plan.getReplicas() == 1 || plan.zero == kind.zero) && (!naive || plan.microbatches == 1);
+         (plan.getReplicas() == 1 || plan.zero == kind.zero) && (!naive || (plan.microbatches == 1 && isNaive(plan.schedule)));
 }
 
 double getSent(const PlanPrice &price) {

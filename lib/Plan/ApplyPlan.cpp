@@ -28,6 +28,13 @@ Sharding cutFurther(Sharding sharding, RankedTensorType type, Axis axis, MeshAtt
   return best;
 }
 
+/// As a parameter is used that is kept as `kept`: whole over replicas.
+Sharding gather(Sharding kept, RankedTensorType type, MeshAttr mesh) {
+  for (DimSharding &dim : kept.dims)
+    llvm::erase_if(dim.axes, [](Axis axis) { return isGatheredAxis(axis.getValue()); });
+  return kept.getCanonical(type, mesh);
+}
+
 class Applier {
 public:
   Applier(func::FuncOp main, const Plan &plan) : main(main), plan(plan), ctx(main.getContext()), mesh(plan.getMesh(ctx)) {}
@@ -134,10 +141,8 @@ private:
       if (auto it = cuts.find(index); it != cuts.end())
         rest = it->second;
       rest = ask(rest);
-      Sharding used = rest; // in use
-      for (DimSharding &dim : used.dims)
-        llvm::erase_if(dim.axes, [](Axis axis) { return isGatheredAxis(axis.getValue()); });
-      views.arguments[index] = used.getCanonical(type, mesh);
+      Sharding used = gather(rest, type, mesh);
+      views.arguments[index] = used;
       bool trained = bool(main.getArgAttr(index, "para.trainable"));
       Sharding owned = rest;
       if (asked == arguments.end())
@@ -154,6 +159,9 @@ private:
         if (trained) // the update has its part and takes no more of it, as weight decay does
           views.updateViews[argument] = kept;
       }
+      main.removeArgAttr(index, "para.used");
+      if (used != gather(rest, type, mesh)) // `expert`, which cuts experts in use, and others between steps only
+        main.setArgAttr(index, "para.used", used.getAttr(ctx));
     } else if (kind == "state") {
       if (auto of = main.getArgAttrOfType<StringAttr>(index, "para.state_of"))
         if (auto it = owners.find(of.getValue()); it != owners.end() && it->second.dims.size() == rest.dims.size())

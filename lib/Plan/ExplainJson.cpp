@@ -14,14 +14,17 @@ std::string clean(llvm::StringRef text) { return llvm::json::isUTF8(text) ? text
 
 Object meshOf(const Plan &plan) { return plan.getMeshJson(); }
 
+/// Of a plan that has no price there is no number, rather than 0.
+Value numberOf(const RacedPlan &raced, double number) { return raced.isPriced() ? Value(number) : Value(nullptr); }
+
 Object briefOf(const RacedPlan &raced) {
   Object object{{"recipe", raced.plan.recipe},
                 {"mesh", meshOf(raced.plan)},
                 {"zero", raced.plan.zero},
                 {"microbatches", raced.plan.microbatches},
                 {"recompute", raced.plan.recompute},
-                {"seconds_per_step", raced.price.seconds},
-                {"peak_bytes", int64_t(raced.price.getPeakBytes())},
+                {"seconds_per_step", numberOf(raced, raced.price.seconds)},
+                {"peak_bytes", raced.isPriced() ? Value(int64_t(raced.price.getPeakBytes())) : Value(nullptr)},
                 {"fits", raced.fault.empty()}};
   if (!raced.fault.empty())
     object["fault"] = clean(raced.fault);
@@ -82,13 +85,50 @@ Object refusalOf(const Refusal &refusal) {
 }
 } // namespace
 
+Value para::toJson(const RacedPlan &raced, const SearchOptions &options) {
+  const PlanPrice &price = raced.price;
+  Array peaks, memory;
+  for (const PlanPrice::Memory &stage : price.memory) {
+    peaks.push_back(int64_t(stage.getTotal()));
+    memory.push_back(Object{{"parameters", int64_t(stage.parameters)},
+                            {"gradients", int64_t(stage.gradients)},
+                            {"optimizer", int64_t(stage.states)},
+                            {"activations", int64_t(stage.activations)},
+                            {"gathered", int64_t(stage.gathered)},
+                            {"temporary", int64_t(stage.temporary)},
+                            {"inputs", int64_t(stage.inputs)},
+                            {"reserved", int64_t(stage.reserved)},
+                            {"steady", int64_t(stage.getSteady())}});
+  }
+  Object exposed;
+  for (const auto &[kind, seconds] : price.exposed)
+    exposed[kind] = seconds;
+  Object object{{"seconds_per_step", numberOf(raced, price.seconds)},
+                {"samples_per_second", numberOf(raced, price.seconds > 0 ? double(options.request.batch) / price.seconds : 0)},
+                {"model_flops_utilization", numberOf(raced, price.getUtilization())},
+                {"peak_bytes", nullptr},
+                {"memory", nullptr},
+                {"breakdown", nullptr},
+                {"fits", raced.fault.empty()},
+                {"fault", clean(raced.fault)},
+                {"lower_bound", numberOf(raced, price.getBound())},
+                {"gap", numberOf(raced, price.getGap())},
+                {"plan", raced.plan.toJson()}};
+  if (raced.isPriced()) {
+    object["peak_bytes"] = std::move(peaks);
+    object["memory"] = Object{{"stages", std::move(memory)}};
+    object["breakdown"] = Object{{"compute", price.compute}, {"exposed", std::move(exposed)}, {"bubble", price.bubble}};
+  }
+  return object;
+}
+
 Value para::toJson(const Explanation &why) {
   Array alternatives, whatIfs;
   for (const Alternative &alternative : why.alternatives) {
     Object entry = alternative.plan ? briefOf(*alternative.plan) : Object();
     entry["name"] = alternative.name;
     entry["reason"] = clean(alternative.reason);
-    if (alternative.plan) {
+    if (alternative.plan && why.chosen.isPriced()) {
       entry["more_seconds"] = alternative.plan->price.seconds - why.chosen.price.seconds;
       entry["more_bytes"] = int64_t(alternative.plan->price.getPeakBytes() - why.chosen.price.getPeakBytes());
     }
@@ -102,6 +142,12 @@ Value para::toJson(const Explanation &why) {
     whatIfs.push_back(std::move(entry));
   }
   Object object{{"stages", listStages(why)}, {"layers", listCostly(why)}, {"alternatives", std::move(alternatives)}, {"what_ifs", std::move(whatIfs)}};
+  if (why.refusal)
+    object["refusal"] = refusalOf(*why.refusal);
+  if (!why.chosen.isPriced()) {
+    object["peak"] = object["certificate"] = nullptr;
+    return object;
+  }
   object["peak"] = Object{{"stage", why.peak.stage},
                           {"bytes", int64_t(why.peak.bytes)},
                           {"room_bytes", int64_t(why.peak.room)},
@@ -114,7 +160,5 @@ Value para::toJson(const Explanation &why) {
                                  {"gap", why.certificate.gap},
                                  {"schedule_verified", why.certificate.scheduleVerified},
                                  {"schedule_actions", why.certificate.actions}};
-  if (why.refusal)
-    object["refusal"] = refusalOf(*why.refusal);
   return object;
 }

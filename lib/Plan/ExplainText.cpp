@@ -11,7 +11,7 @@ namespace {
 constexpr size_t mostRows = 16;
 
 void printRow(const RacedPlan &raced, const RacedPlan &best, std::pair<unsigned, unsigned> widths, llvm::raw_ostream &os) {
-  bool isPriced = !raced.price.memory.empty();
+  bool isPriced = raced.isPriced();
   double more = best.price.seconds > 0 ? 100 * (raced.price.seconds / best.price.seconds - 1) : 0;
   os << (&raced == &best ? "  * " : "    ")
      << llvm::left_justify(raced.plan.recipe, widths.first) << " " << llvm::left_justify(describeMesh(raced.plan), widths.second)
@@ -186,36 +186,4 @@ void para::printRefusal(const Refusal &refusal, llvm::raw_ostream &os) {
   os << (headed ? "\n" : "");
   if (!refusal.note.empty())
     os << "  " << refusal.note << "\n";
-}
-
-llvm::json::Value para::toJson(const RacedPlan &raced, const SearchOptions &options) {
-  const PlanPrice &price = raced.price;
-  llvm::json::Array peaks, memory;
-  for (const PlanPrice::Memory &stage : price.memory) {
-    peaks.push_back(int64_t(stage.getTotal()));
-    memory.push_back(llvm::json::Object{{"parameters", int64_t(stage.parameters)},
-                                        {"gradients", int64_t(stage.gradients)},
-                                        {"optimizer", int64_t(stage.states)},
-                                        {"activations", int64_t(stage.activations)},
-                                        {"gathered", int64_t(stage.gathered)},
-                                        {"temporary", int64_t(stage.temporary)},
-                                        {"inputs", int64_t(stage.inputs)},
-                                        {"reserved", int64_t(stage.reserved)},
-                                        {"steady", int64_t(stage.getSteady())}});
-  }
-  llvm::json::Object exposed;
-  for (const auto &[kind, seconds] : price.exposed)
-    exposed[kind] = seconds;
-  return llvm::json::Object{
-      {"seconds_per_step", price.seconds},
-      {"samples_per_second", price.seconds > 0 ? double(options.request.batch) / price.seconds : 0},
-      {"model_flops_utilization", price.getUtilization()},
-      {"peak_bytes", std::move(peaks)},
-      {"memory", llvm::json::Object{{"stages", std::move(memory)}}},
-      {"breakdown", llvm::json::Object{{"compute", price.compute}, {"exposed", std::move(exposed)}, {"bubble", price.bubble}}},
-      {"fits", raced.fault.empty()},
-      {"fault", raced.fault},
-      {"lower_bound", price.getBound()},
-      {"gap", price.getGap()},
-      {"plan", raced.plan.toJson()}};
 }

@@ -31,7 +31,10 @@ Sharding PlacedValues::getValue(Value value) const {
 
 Sharding PlacedValues::getArgument(BlockArgument argument) const {
   Sharding sharding = getValue(argument);
-  if (getArgKind(cast<func::FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber()) == "parameter")
+  auto main = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  if (auto used = main.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "para.used"))
+    return Sharding::get(used);
+  if (getArgKind(main, argument.getArgNumber()) == "parameter")
     for (DimSharding &dim : sharding.dims)
       llvm::erase_if(dim.axes, [](Axis axis) { return isGatheredAxis(axis.getValue()); });
   return sharding.getCanonical(typeOf(argument), mesh);

@@ -1,6 +1,7 @@
 #include "para/Plan/Plan.h"
 #include "para/Cost/Machine.h"
 #include "para/Schedule/Schedule.h"
+#include "para/Support/JsonFile.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -20,6 +21,25 @@ bool para::isGatheredAxis(StringRef axis) { return axis == "data" || axis == "co
 const PlanAxis *para::findPlanAxis(StringRef name) {
   const PlanAxis *axis = llvm::find_if(kAxes, [&](const PlanAxis &axis) { return axis.name == name; });
   return axis == std::end(kAxes) ? nullptr : axis;
+}
+
+std::set<std::string> para::getShardAxes(const std::map<std::string, std::string> &shards) {
+  std::set<std::string> axes;
+  for (const auto &[name, text] : shards)
+    if (auto constraint = parseConstraint(text); !constraint)
+      llvm::consumeError(constraint.takeError()); // reported where it is applied
+    else
+      for (const auto &dim : constraint->dims)
+        if (dim)
+          axes.insert(dim->axes.begin(), dim->axes.end());
+  return axes;
+}
+
+std::string para::findMissingAxis(const Plan &plan, const std::set<std::string> &axes, const std::map<std::string, int64_t> &given) {
+  for (const std::string &name : axes)
+    if (const PlanAxis *axis = findPlanAxis(name); axis && plan.*axis->size == 1 && !given.count(name))
+      return name;
+  return "";
 }
 
 std::string para::listPlanAxes() { return "data, expert, context, tensor, pipeline"; }
@@ -58,9 +78,12 @@ llvm::json::Object Plan::getMeshJson() const {
 }
 
 llvm::json::Object Plan::toJson() const {
+  llvm::json::Object mesh = getMeshJson();
+  for (const std::string &axis : getShardAxes(shards)) // be they 1
+    mesh[axis] = this->*findPlanAxis(axis)->size;
   llvm::json::Object object{{"version", 1},
                             {"recipe", recipe},
-                            {"mesh", getMeshJson()},
+                            {"mesh", std::move(mesh)},
                             {"zero", zero},
                             {"microbatches", microbatches},
                             {"schedule", schedule},
@@ -89,10 +112,8 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
   if (!object)
     return fail("a plan is a JSON object");
   Plan plan;
-  static constexpr llvm::StringLiteral keys[] = {"version", "recipe", "mesh", "zero", "microbatches", "schedule", "recompute", "sequence_parallel", "bucket_bytes", "shard", "stages"};
-  for (const auto &[key, entry] : *object)
-    if (!llvm::is_contained(keys, llvm::StringRef(key)))
-      return fail("a plan has no '" + llvm::StringRef(key) + "'; there are " + llvm::join(llvm::ArrayRef(keys), ", "));
+  if (llvm::Error error = checkKeys(*object, "a plan", {"version", "recipe", "mesh", "zero", "microbatches", "schedule", "recompute", "sequence_parallel", "bucket_bytes", "shard", "stages"}))
+    return std::move(error);
   for (llvm::StringRef key : {"mesh", "shard", "stages"})
     if (const llvm::json::Value *entry = object->get(key); entry && entry->kind() != llvm::json::Value::Object)
       return fail("'" + key + "' of the plan must be an object");
@@ -159,6 +180,12 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
         return fail("what 'shard' of the plan asks of '" + llvm::StringRef(name) + "' is no text");
       if (auto constraint = parseConstraint(*text); !constraint)
         return constraint.takeError();
+      std::map<std::string, int64_t> given;
+      if (const llvm::json::Object *mesh = object->getObject("mesh"))
+        for (const auto &[axis, size] : *mesh)
+          given[llvm::StringRef(axis).str()] = 1;
+      if (std::string axis = findMissingAxis(plan, getShardAxes({{"", text->str()}}), given); !axis.empty())
+        return fail("'shard' of the plan cuts '" + llvm::StringRef(name) + "' over " + axis + ", which its mesh does not have");
       plan.shards[llvm::StringRef(name).str()] = text->str();
     }
   if (const llvm::json::Object *stages = object->getObject("stages"))

@@ -29,10 +29,10 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
-/// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller.
-std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
+/// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller. `idles`: some may leave ranks without a row.
+std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank, bool idles) {
   if (request.microbatches)
-    return request.microbatches <= rank ? std::vector<int64_t>{request.microbatches} : std::vector<int64_t>();
+    return request.microbatches <= rank || idles ? std::vector<int64_t>{request.microbatches} : std::vector<int64_t>();
   if (!request.separable || !request.train)
     return {1};
   std::vector<int64_t> microbatches;
@@ -60,7 +60,7 @@ std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stag
   if (!options.request.schedule.empty())
     return {options.request.schedule};
   std::vector<std::string> schedules = {"1f1b"};
-  if (stages > 1 && microbatches % stages == 0 && !options.onlyCompiled)
+  if (stages > 1 && microbatches >= stages && !options.onlyCompiled)
     for (int64_t chunks : {2, 4, 8})
       if (int64_t(layers) >= chunks * stages)
         schedules.push_back("interleaved:" + std::to_string(chunks));
@@ -91,7 +91,7 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
       continue;
     // Selective is to compute scores again, and to gather again what sequence parallelism gathers: without either it is none.
     bool hasScores = recompute != "selective" || !options.storage.fusesAttention || !isOpen;
-    if (hasScores && (tensor == 1 || !request.sequenceParallel))
+    if (hasScores && !request.sequenceParallel)
       kinds.push_back({recompute.str(), false});
     if (tensor > 1 && !request.noSequenceParallel)
       kinds.push_back({recompute.str(), true});
@@ -100,8 +100,13 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
 }
 
 std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
+  std::vector<Plan> plans = getPlans(onlyKnown, false);
+  return plans.empty() ? getPlans(onlyKnown, true) : plans;
+}
+
+std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
   const PlanRequest &request = options.request;
-  int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
+  int64_t ranks = options.machine.getNumRanks();
   auto isGiven = [&](StringRef axis, int64_t size) {
     auto it = request.mesh.find(axis.str());
     return it == request.mesh.end() ? true : it->second == size;
@@ -126,6 +131,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
       plans.push_back(plan);
     }
   };
+  const std::set<std::string> shardAxes = getShardAxes(request.shards);
   // What is given, or else what is tried.
   auto sizesOf = [&](StringRef axis, int64_t whole, int64_t most) {
     auto it = request.mesh.find(axis.str());
@@ -135,7 +141,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   };
   auto addPlans = [&](Plan plan) {
     int64_t share = llvm::divideCeil(request.batch, plan.getBatchRanks());
-    for (int64_t microbatches : getMicrobatches(request, share)) {
+    for (int64_t microbatches : getMicrobatches(request, share, idles)) {
       plan.microbatches = microbatches;
       int64_t rows = llvm::divideCeil(request.batch, plan.getBatchRanks() * microbatches);
       bool hasReplicas = plan.getReplicas() > 1;
@@ -154,10 +160,9 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   Plan plan;
   plan.shards = request.shards;
   plan.bucketBytes = request.bucketBytes;
-  // A layer is cut over several nodes only where there are too few samples for as many ranks.
-  int64_t mostTensor = request.batch * node < ranks ? ranks : std::min(ranks, node);
+  auto [layers, mostTensor] = getLimits();
   for (int64_t tensor : sizesOf("tensor", ranks, mostTensor)) {
-    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
+    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, layers)) {
       int64_t replicas = ranks / tensor / pipeline;
       for (int64_t expert : sizesOf("expert", replicas, std::max<int64_t>(1, request.experts))) {
         if (request.experts % expert && !request.mesh.count("expert"))
@@ -168,7 +173,9 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
           plan.expert = expert;
           plan.context = context;
           plan.data = replicas / expert / context;
-          if (isGiven("data", plan.data) && plan.getBatchRanks() <= request.batch)
+          if (!findMissingAxis(plan, shardAxes, request.mesh).empty())
+            continue; // what was asked for would be cut by nothing
+          if (isGiven("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
             addPlans(plan);
         }
       }
@@ -237,10 +244,8 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
       previous = raced.price.seconds;
       Plan plan = raced.plan;
       plan.microbatches = llvm::divideCeil(plan.microbatches, 2);
-      if (auto schedule = makeSchedule(plan.schedule, plan.pipeline, plan.microbatches); !schedule) {
-        llvm::consumeError(schedule.takeError());
-        break;
-      }
+      if (getScheduleChunks(plan.schedule) > 1 && plan.microbatches < plan.pipeline)
+        break; // the estimate is for chunks that microbatches fill
       // What must be partitioned for it is so only near the best.
       bool isKnown = pricer->isKnown(plan, false);
       if (!isKnown && (onlyKnown || previous > best * mostBehind))
@@ -255,16 +260,17 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
   llvm::append_range(plans, std::move(added));
 }
 
+bool para::isBetter(const RacedPlan &a, const RacedPlan &b) {
+  auto key = [](const RacedPlan &raced) { return std::make_tuple(!raced.fault.empty(), !raced.isPriced(), raced.price.seconds); };
+  return key(a) < key(b);
+}
+
 std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
   std::vector<RacedPlan> plans;
   for (const Plan &plan : getPlans(onlyKnown))
     plans.push_back(estimate(plan));
   addLargerMicrobatches(plans, onlyKnown);
-  auto isBefore = [](const RacedPlan &a, const RacedPlan &b) { // without a price last
-    auto key = [](const RacedPlan &raced) { return std::make_tuple(!raced.fault.empty(), raced.price.memory.empty(), raced.price.seconds); };
-    return key(a) < key(b);
-  };
-  auto sort = [&] { llvm::stable_sort(plans, isBefore); };
+  auto sort = [&] { llvm::stable_sort(plans, isBetter); };
   sort();
   for (size_t i = 0; i < std::min(plans.size(), simulated) && plans[i].fault.empty(); ++i) {
     plans[i].price = pricer->estimate(plans[i].plan, true, plans[i].fault);
@@ -272,7 +278,7 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
       plans[i].fault = checkFit(plans[i].price, options);
   }
   if (plans.size() > simulated) { // estimates of the others do not race with simulations
-    std::stable_sort(plans.begin(), plans.begin() + simulated, isBefore);
+    std::stable_sort(plans.begin(), plans.begin() + simulated, isBetter);
   } else {
     sort();
   }
@@ -308,6 +314,12 @@ PlanRace::PlanRace(ModuleOp module, ArrayRef<Segment> segments, SearchOptions gi
 PlanRace::~PlanRace() = default;
 
 size_t PlanRace::getNumLayers() const { return pricer->getNumLayers(); }
+
+PlanLimits PlanRace::getLimits() const {
+  int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
+  // A layer is cut over several nodes only where there are too few samples for as many ranks.
+  return {int64_t(getNumLayers()), options.request.batch * node < ranks ? ranks : std::min(ranks, node)};
+}
 
 void PlanRace::setMachine(const Machine &machine) {
   options.machine = machine;

@@ -153,8 +153,6 @@ llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, con
     std::string causes;
     for (const Candidate &candidate : candidates)
       causes += "\n  " + candidate.plan.recipe + ": " + candidate.fault;
-    if (candidates.empty())
-      causes = "\n  no mesh of " + std::to_string(request.ranks) + " ranks suits a batch of " + std::to_string(request.batch) + " and the flags given";
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "no plan fits:" + causes + "\nmore ranks, a smaller batch (--dim batch=N) or more microbatches (--microbatches M) make room");
   }
   if (table && json)

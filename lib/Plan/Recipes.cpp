@@ -1,5 +1,6 @@
 #include "para/Plan/Recipes.h"
 #include "para/Cost/Machine.h"
+#include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -67,7 +68,7 @@ std::string para::nameOf(const Plan &plan) {
   if (plan.tensor > 1)
     parts.push_back("tensor");
   if (plan.pipeline > 1)
-    parts.push_back(plan.microbatches > 1 ? plan.schedule : "model-parallel");
+    parts.push_back(plan.microbatches > 1 || !isNaive(plan.schedule) ? plan.schedule : "model-parallel");
   return parts.empty() ? "serial" : llvm::join(parts, " x ");
 }
 
@@ -131,8 +132,9 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
-/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for.
-static std::vector<Plan> getMeshes(const PlanRequest &request) {
+/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for. `idles`: there
+/// may be ranks without samples.
+static std::vector<Plan> getMeshes(const PlanRequest &request, bool idles) {
   std::vector<Plan> meshes;
   auto isOpen = [&](llvm::StringRef axis, int64_t size) {
     auto it = request.mesh.find(axis.str());
@@ -143,9 +145,12 @@ static std::vector<Plan> getMeshes(const PlanRequest &request) {
       if (whole % size == 0 && isOpen(axis, size))
         visit(size);
   };
+  const std::set<std::string> shardAxes = getShardAxes(request.shards);
   Plan plan;
   forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
     forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
+      if (request.sequenceParallel && tensor == 1)
+        return; // has no sums to cut
       int64_t replicas = request.ranks / pipeline / tensor;
       forEachDivisor("expert", replicas, [&](int64_t expert) {
         if (expert > 1 && !request.mesh.count("expert") && (request.experts == 0 || request.experts % expert))
@@ -158,7 +163,9 @@ static std::vector<Plan> getMeshes(const PlanRequest &request) {
           plan.expert = expert;
           plan.context = context;
           plan.data = replicas / expert / context;
-          if (isOpen("data", plan.data) && plan.getBatchRanks() <= request.batch)
+          if (!findMissingAxis(plan, shardAxes, request.mesh).empty())
+            return; // what was asked for would be cut by nothing
+          if (isOpen("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
             meshes.push_back(plan);
         });
       });
@@ -169,7 +176,8 @@ static std::vector<Plan> getMeshes(const PlanRequest &request) {
 
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  for (Plan plan : getMeshes(request)) {
+  std::vector<Plan> meshes = getMeshes(request, /*idles=*/false);
+  for (Plan plan : meshes.empty() ? getMeshes(request, /*idles=*/true) : meshes) {
     bool hasReplicas = plan.getReplicas() > 1;
     plan.bucketBytes = request.bucketBytes;
     for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {

@@ -1,6 +1,7 @@
 #include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace para;
 
@@ -38,23 +39,31 @@ void oneForwardOneBackward(List &list, int64_t stage, const Shape &shape) {
   }
 }
 
-// 1F1B over pairs of microbatch and chunk: groups of as many microbatches as there are stages run through all chunks, forwards from the
-// first chunk, backwards from the last. Two forwards ahead for each stage behind, and one group for each chunk behind.
+// 1F1B over pairs of microbatch and chunk: groups of at least as many microbatches as there are stages run through all chunks, forwards from
+// the first chunk, backwards from the last. Two forwards ahead for each stage behind, and one group for each chunk behind. What is left over
+// makes the first groups larger: the next chunk of a smaller group would wait for its microbatches to come round, and stages for each other.
 void interleaved(List &list, int64_t stage, const Shape &shape) {
-  int64_t group = shape.stages * shape.chunks, total = shape.microbatches * shape.chunks;
-  auto microbatchOf = [&](int64_t i) { return i / group * shape.stages + i % shape.stages; };
-  auto chunkOf = [&](int64_t i) { return i % group / shape.stages; };
-  int64_t ahead = std::min(2 * (shape.stages - 1 - stage) + (shape.chunks - 1) * shape.stages, total), forward = 0;
+  int64_t groups = std::max<int64_t>(1, shape.microbatches / shape.stages), begin = 0;
+  std::vector<std::pair<int64_t, int64_t>> order; // microbatches and chunks
+  for (int64_t group = 0; group < groups; ++group) {
+    int64_t end = begin + shape.microbatches / groups + (group < shape.microbatches % groups);
+    for (int64_t chunk = 0; chunk < shape.chunks; ++chunk)
+      for (int64_t m = begin; m < end; ++m)
+        order.push_back({m, chunk});
+    begin = end;
+  }
+  int64_t total = int64_t(order.size()), largest = llvm::divideCeil(shape.microbatches, groups), forward = 0;
+  int64_t ahead = std::min(2 * (shape.stages - 1 - stage) + (shape.chunks - 1) * largest, total);
   auto runForward = [&] {
-    list.forward(microbatchOf(forward), chunkOf(forward));
+    list.forward(order[forward].first, order[forward].second);
     ++forward;
   };
   while (forward < ahead)
     runForward();
-  for (int64_t i = 0; i < total; ++i) {
+  for (auto [microbatch, chunk] : order) {
     if (forward < total)
       runForward();
-    list.backward(microbatchOf(i), shape.chunks - 1 - chunkOf(i));
+    list.backward(microbatch, shape.chunks - 1 - chunk);
   }
 }
 
@@ -192,14 +201,18 @@ int64_t para::getScheduleChunks(llvm::StringRef name) {
   return 1;
 }
 
+bool para::isNaive(llvm::StringRef name) {
+  auto schedule = makeSchedule(name, 1, 1);
+  if (schedule)
+    return schedule->stages.front().size() == 2; // a forward and a backward
+  llvm::consumeError(schedule.takeError());
+  return false;
+}
+
 llvm::Expected<Schedule> para::makeSchedule(llvm::StringRef name, int64_t stages, int64_t microbatches) {
   auto found = find(name);
   if (!found)
     return found.takeError();
-  // Groups that are not full would leave stages waiting for a chunk whose turn has passed.
-  if (found->generator->chunks == 0 && microbatches % stages != 0)
-    return fail("the schedule '" + name + "' runs groups of as many microbatches as there are stages: " + llvm::Twine(microbatches) + " microbatches are no multiple of " +
-                llvm::Twine(stages) + " stages");
   Schedule schedule;
   schedule.chunks = found->chunks;
   schedule.folded = found->generator->folded;

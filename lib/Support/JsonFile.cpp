@@ -1,6 +1,7 @@
 #include "para/Support/JsonFile.h"
 
-#include "llvm/ADT/Twine.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
@@ -33,4 +34,26 @@ Expected<json::Value> para::readJsonFile(StringRef what, StringRef path) {
   if (!value)
     return fail("the " + what + " '" + path + "' is not JSON: " + toString(value.takeError()));
   return std::move(*value);
+}
+
+Error para::checkKeys(const json::Object &object, StringRef owner, ArrayRef<StringRef> keys) {
+  StringRef unknown;
+  for (const auto &[key, value] : object)
+    if (StringRef name = key; !is_contained(keys, name) && (unknown.empty() || name < unknown))
+      unknown = name;
+  if (unknown.empty())
+    return Error::success();
+  StringRef meant = findNearest(unknown, keys);
+  return fail(owner + " has no '" + unknown + "'; " + (meant.empty() ? "there are " + join(keys, ", ") : "did you mean '" + meant.str() + "'?"));
+}
+
+StringRef para::findNearest(StringRef typed, ArrayRef<StringRef> names) {
+  StringRef best;
+  unsigned least = 4;
+  for (StringRef name : names)
+    if (unsigned distance = typed.edit_distance(name); distance < least && 2 * distance <= std::min(typed.size(), name.size())) {
+      least = distance;
+      best = name;
+    }
+  return best;
 }

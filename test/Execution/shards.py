@@ -20,7 +20,8 @@ from recipes import BOUND, difference
 #: value -> its dimensions
 VALUES = {"input_ids": 2, "transformer.wte.weight": 2, "transformer.h.0.attn.c_attn.weight": 2, "transformer.h.0.mlp.c_fc.weight": 2, "transformer.h.1.mlp.c_fc.bias": 1,
           "transformer.h.1.ln_1.weight": 1, "/transformer/h.0/mlp/c_fc/MatMul": 3, "/transformer/h.1/attn/c_proj/MatMul": 3, "/transformer/h.0/ln_2/LayerNormalization": 3}
-MESHES = ("data=2,tensor=2", "data=3", "tensor=4")
+#: an axis of one rank cuts nothing, where the mesh says that it has one
+MESHES = ("data=2,tensor=2", "data=3,tensor=1", "data=1,tensor=4")
 
 
 def ask(rng):

@@ -180,7 +180,7 @@ TEST(CostMachine, BadFilesAreRefused) {
                   "'flops_per_second' of the machine is 1.000000E+300"));
   EXPECT_TRUE(has(change([](O &devices, O &) { devices["flops_per_second"] = O{}; }), "'f32' in 'flops_per_second'"));
   EXPECT_TRUE(has(change([](O &devices, O &) { devices["flops_per_second"] = O{{"bf16", "fast"}}; }), "needs a number 'flops_per_second'"));
-  EXPECT_TRUE(has(change([](O &devices, O &) { devices["constants"] = O{{"magic", 1}}; }), "no constant 'magic'"));
+  EXPECT_TRUE(has(change([](O &devices, O &) { devices["constants"] = O{{"magic", 1}}; }), "'constants' of the machine has no 'magic'; there are "));
   EXPECT_TRUE(has(change([](O &devices, O &) { devices["constants"] = O{{"product_fraction", 2}}; }), "'product_fraction'"));
   EXPECT_TRUE(has(change([](O &devices, O &) { devices.erase("levels"); }), "'levels'"));
   EXPECT_TRUE(has(change([](O &, O &level) { level["ranks"] = 17; }), "must join all 16 ranks"));
@@ -188,6 +188,25 @@ TEST(CostMachine, BadFilesAreRefused) {
   EXPECT_TRUE(has(change([](O &, O &level) { level["kind"] = "string"; }), "'string'; there are plain"));
   EXPECT_TRUE(has(change([](O &, O &level) { level["oversubscription"] = 0; }), "'oversubscription'"));
   EXPECT_TRUE(has(change([](O &devices, O &) { devices["count"] = 8; }), "must join all 8 ranks"));
+}
+
+// What is misspelt is refused with what was meant, or with all that there is.
+TEST(CostMachine, UnknownKeysAreRefused) {
+  EXPECT_TRUE(has(refusal(R"({"rank_per_node": 4})"), "a machine has no 'rank_per_node'; did you mean 'ranks_per_node'?"));
+  EXPECT_TRUE(has(refusal(R"({"z": 1, "gpus": 4})"), "a machine has no 'gpus'; there are name, devices, ranks_per_node, nodes, memory_bytes, "));
+  EXPECT_TRUE(has(refusal(R"({"nodes": "two"})"), "'nodes' of the machine must be a whole number"));
+  auto change = [](auto edit) {
+    llvm::json::Value value = get("h100:2").toJson();
+    llvm::json::Object &devices = *(*value.getAsObject()->getArray("devices"))[0].getAsObject();
+    edit(*value.getAsObject(), devices, *(*devices.getArray("levels"))[1].getAsObject());
+    return refuse(value);
+  };
+  using O = llvm::json::Object;
+  EXPECT_TRUE(has(change([](O &machine, O &, O &) { machine["nodes"] = 2; }), "a machine with a list of devices has no 'nodes'; there are name, devices"));
+  EXPECT_TRUE(has(change([](O &, O &devices, O &) { devices["l2_byte"] = 1; }), "a device of the machine has no 'l2_byte'; did you mean 'l2_bytes'?"));
+  EXPECT_TRUE(has(change([](O &, O &, O &level) { level["oversubscribtion"] = 2; }), "a level of the machine has no 'oversubscribtion'; did you mean 'oversubscription'?"));
+  EXPECT_TRUE(has(change([](O &, O &devices, O &) { (*devices.getObject("flops_per_second"))["fp16"] = 1e12; }), "'flops_per_second' of the machine has no 'fp16'; did you mean 'f16'?"));
+  EXPECT_TRUE(has(change([](O &, O &devices, O &) { devices["constants"] = O{{"product_fractions", 0.5}}; }), "'constants' of the machine has no 'product_fractions'; did you mean 'product_fraction'?"));
 }
 
 // Ranks of the host share its cores and its memory.

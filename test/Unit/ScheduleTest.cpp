@@ -53,11 +53,9 @@ TEST(Schedule, MicrobatchesInFlight) {
 // Every schedule that there is passes the verifier at every size, and runs each microbatch once a phase on each virtual stage.
 TEST(Schedule, AllSchedulesAreSound) {
   int64_t sound = 0;
-  for (llvm::StringRef name : {"gpipe", "1f1b", "interleaved:2", "interleaved:3", "zb-h1", "zb-h2", "zb-v"})
+  for (llvm::StringRef name : {"gpipe", "1f1b", "interleaved:2", "interleaved:3", "interleaved:4", "zb-h1", "zb-h2", "zb-v"})
     for (int64_t stages = 1; stages <= 6; ++stages)
-      for (int64_t microbatches = 1; microbatches <= 13; ++microbatches) {
-        if (name.starts_with("interleaved") && microbatches % stages)
-          continue;
+      for (int64_t microbatches = 1; microbatches <= 20; ++microbatches) {
         Schedule schedule = llvm::cantFail(makeSchedule(name, stages, microbatches));
         EXPECT_EQ(schedule.chunks, getScheduleChunks(name));
         std::vector<Transfer> transfers = getChainTransfers(schedule);
@@ -70,7 +68,7 @@ TEST(Schedule, AllSchedulesAreSound) {
             EXPECT_EQ(transfer.depth, 1);
         ++sound;
       }
-  EXPECT_EQ(sound, 5 * 6 * 13 + 2 * (13 + 6 + 4 + 3 + 2 + 2));
+  EXPECT_EQ(sound, 8 * 6 * 20);
 }
 
 // Every name that is listed makes a schedule, those with programs first of all.
@@ -89,8 +87,11 @@ TEST(Schedule, Interleaved) {
   EXPECT_EQ(show(schedule.stages[1]), "F0 F1 F0' B0' F1' B1' F2 B0 F3 B1 F2' B2' F3' B3' B2 B3");
   EXPECT_EQ(schedule.getVirtualStage(1, 1), 3);
   EXPECT_EQ(schedule.getPlace(2), std::make_pair(int64_t(0), int64_t(1)));
-  std::string text = llvm::toString(makeSchedule("interleaved:2", 4, 6).takeError());
-  EXPECT_NE(text.find("6 microbatches are no multiple of 4 stages"), std::string::npos) << text;
+  // What is left over makes groups larger: 3 and 2, and the others as they were.
+  Schedule uneven = llvm::cantFail(makeSchedule("interleaved:2", 2, 5));
+  EXPECT_EQ(show(uneven.stages[1]), "F0 F1 F2 F0' B0' F1' B1' F2' B2' F3 B0 F4 B1 F3' B2 F4' B3' B4' B3 B4");
+  // Fewer microbatches than stages are one group.
+  EXPECT_EQ(show(llvm::cantFail(makeSchedule("interleaved:2", 3, 1)).stages[2]), "F0 F0' B0' B0");
 }
 
 // The zero-bubble orders are those of the paper's figures 2 and 3.
@@ -123,6 +124,8 @@ TEST(Schedule, MicrobatchesInFlightOfChunks) {
     for (int64_t v : {2, 3}) // the first stage: 1 + (p - 1) / (p v) times the activations of p microbatches, in parts of 1 / v
       EXPECT_EQ(getMicrobatchesInFlight(llvm::cantFail(makeSchedule("interleaved:" + std::to_string(v), p, m)))[0], p * v + p - 1);
   }
+  // Groups that are larger hold so much more, of all chunks but one.
+  EXPECT_EQ(getMicrobatchesInFlight(llvm::cantFail(makeSchedule("interleaved:2", 4, 11)))[0], 6 + 2 * 3 + 1);
   Schedule schedule = llvm::cantFail(makeSchedule("interleaved:2", 2, 4));
   EXPECT_EQ(getMicrobatchesInFlightByChunk(schedule), (std::vector<int64_t>{4, 3, 2, 1}));
   EXPECT_EQ(llvm::toString(verifySchedule(schedule, 4, {}, {4, 3, 2, 1})), "");
@@ -139,6 +142,14 @@ TEST(Schedule, DeadlockIsRefused) {
   EXPECT_NE(text.find("waits for ever"), std::string::npos) << text;
   EXPECT_NE(text.find("microbatch 0 on stage 0"), std::string::npos) << text;
   EXPECT_EQ(verify(schedule, 2, chain(1)), ""); // without messages nobody waits
+}
+
+// Of one microbatch, schedules without chunks and halves are what there is without a schedule.
+TEST(Schedule, Naive) {
+  for (llvm::StringRef name : {"gpipe", "1f1b"})
+    EXPECT_TRUE(isNaive(name)) << name.str();
+  for (llvm::StringRef name : {"interleaved:2", "zb-h1", "zb-h2", "zb-v", "none"})
+    EXPECT_FALSE(isNaive(name)) << name.str();
 }
 
 // Broken lists are refused, each with what is wrong.

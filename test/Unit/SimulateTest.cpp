@@ -55,6 +55,19 @@ TEST(Simulate, BubblesOfFormulas) {
     }
 }
 
+// Microbatches that are no multiple of the stages cost no more bubble; fewer than stages are never slower than without chunks.
+TEST(Simulate, UnevenGroupsOfChunks) {
+  for (int64_t p = 2; p <= 6; ++p)
+    for (int64_t v = 2; v <= 4; ++v)
+      for (int64_t m = 1; m <= 20; ++m) {
+        double seconds = run("interleaved:" + std::to_string(v), p, m, 2, 3, 1).seconds;
+        if (m >= p)
+          EXPECT_EQ(seconds, 6 * double(v * m + p - 1)) << p << " " << v << " " << m;
+        else
+          EXPECT_LE(seconds, 6 * double(v * (m + p - 1))) << p << " " << v << " " << m;
+      }
+}
+
 // ZB-H1 leaves (p - 1) (T_F + T_B - T_W); ZB-H2 and ZB-V nothing with equal times, counted from each stage's begin to its end.
 TEST(Simulate, ZeroBubbles) {
   for (int64_t p : {2, 4, 8}) {

@@ -124,7 +124,7 @@ void printExplanation(const Explanation &why, llvm::raw_ostream &os);
 /// What stands in the way of a plan and the ways out, as lines.
 void printRefusal(const Refusal &refusal, llvm::raw_ostream &os);
 
-/// What --simulate --json prints of a plan. Units: seconds, bytes of one rank.
+/// What --simulate --json prints of a plan. Units: seconds, bytes of one rank; null where the plan has no price.
 llvm::json::Value toJson(const RacedPlan &raced, const SearchOptions &options);
 /// What --explain adds to it.
 llvm::json::Value toJson(const Explanation &why);

@@ -1,7 +1,7 @@
 //===- Plan.h - How a program is spread --------------------------*- C++ -*-===//
 //
 // The choices of a plan as data: what a recipe, a plan file or hand-given flags fix, what the planner prices, what is
-// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.split`, `para.stage`,
+// written to JSON. Applying a plan annotates the program (`para.mesh`, `para.sharding`, `para.used`, `para.split`, `para.stage`,
 // `para.recompute`, `para.regather`).
 //
 // Example, ZeRO-1 on 4 ranks: Plan plan; plan.data = 4; plan.zero = 1; applyPlan(main, plan);
@@ -18,6 +18,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace para {
@@ -56,6 +57,11 @@ struct PlanAxis {
   llvm::StringLiteral name;
   int64_t Plan::*size;
 };
+/// Axes over which any of `shards` (Plan::shards) is cut.
+std::set<std::string> getShardAxes(const std::map<std::string, std::string> &shards);
+/// The first of `axes` of which the plan has but one rank, so that it would cut nothing; empty if there is none. Sizes in `given` were said, be they 1.
+std::string findMissingAxis(const Plan &plan, const std::set<std::string> &axes, const std::map<std::string, int64_t> &given);
+
 /// From the slowest to the fastest in the numbering of ranks: ranks of `tensor` are neighbours.
 llvm::ArrayRef<PlanAxis> getPlanAxes();
 /// The axis of that name, or null.

@@ -21,7 +21,7 @@ struct PlanRequest {
   int zero = -1;
   std::string schedule;
   std::string recompute; ///< "auto": what is fastest of all that fits
-  bool sequenceParallel = false; ///< asked of plans with a tensor axis
+  bool sequenceParallel = false; ///< of all plans, which have a tensor axis then
   bool noSequenceParallel = false; ///< not in the race
   int64_t experts = 0; ///< the fewest of a layer that are one weight: countExperts()
   bool evenStages = false; ///< as many layers in each; or else balanced by cost
@@ -46,6 +46,17 @@ std::vector<Plan> getRecomputations(const Plan &plan, const PlanRequest &request
 
 /// All plans that are in the race: every recipe and every product of up to three axes that the request allows, in a fixed order.
 std::vector<Plan> getCandidates(const PlanRequest &request);
+
+/// What a model and a machine allow of axes that the request leaves open.
+struct PlanLimits {
+  int64_t layers = kMostAxis; ///< stages
+  int64_t tensor = kMostAxis; ///< ranks of a node
+  static constexpr int64_t kMostAxis = int64_t(1) << 40;
+};
+
+/// Of a request under which there is no plan: what stands in the way, each in the flags' words with a way out. Example: "no mesh of 8 ranks suits:
+/// --mesh tensor=3 does not divide 8 ranks".
+std::string explainNoPlans(const PlanRequest &request, const PlanLimits &limits);
 
 } // namespace para
 

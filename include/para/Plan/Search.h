@@ -59,7 +59,11 @@ struct RacedPlan {
   Plan plan;
   PlanPrice price;
   std::string fault; ///< why it cannot run; empty if it can
+  bool isPriced() const { return !price.memory.empty(); }
 };
+
+/// Which of two plans is taken: one that can run before one that cannot, the faster one of those, what has no price last.
+bool isBetter(const RacedPlan &a, const RacedPlan &b);
 
 /// How the price of a plan comes about.
 struct PlanParts {
@@ -99,18 +103,21 @@ public:
 
   const SearchOptions &getOptions() const { return options; }
   size_t getNumLayers() const;
+  PlanLimits getLimits() const;
   void setMachine(const Machine &machine); ///< and the number of ranks
   void setRequest(const PlanRequest &request);
 
   /// All plans that the request allows, the fastest that fits first, then by time, those that do not fit last. So many of the best are
   /// simulated action by action; the others' times are estimates. `onlyKnown`: nothing is partitioned for it in a way that is new.
   std::vector<RacedPlan> run(size_t simulated = 24, bool onlyKnown = false);
-  /// One plan, simulated. Its fault says why it cannot run; where it cannot be priced at all, its memory is empty.
+  /// One plan, simulated. Its fault says why it cannot run, or why it has no price.
   RacedPlan price(const Plan &plan);
   PlanParts dissect(const Plan &plan);
 
 private:
+  /// Ranks that have no sample, which is legal and a waste, are in the race only where every plan that the request allows has some.
   std::vector<Plan> getPlans(bool onlyKnown);
+  std::vector<Plan> getPlans(bool onlyKnown, bool idles);
   bool canCutSequence(int64_t tensor);
   RacedPlan estimate(const Plan &plan);
   /// Adds plans of fewer microbatches than were tried, where the fewest of these were the fastest by far: of small models.

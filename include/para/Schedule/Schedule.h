@@ -50,8 +50,10 @@ llvm::ArrayRef<llvm::StringRef> getCompiledScheduleNames();
 llvm::Error checkScheduleName(llvm::StringRef name);
 /// Chunks of the model on each stage under a schedule; 1 for a name that is none.
 int64_t getScheduleChunks(llvm::StringRef name);
+/// Whether one microbatch runs under the schedule as without any: once forward through all stages and once back. Not in chunks, nor in halves.
+bool isNaive(llvm::StringRef name);
 
-/// Forward and backward actions of all stages. An error names the schedules there are, or why this one cannot run so many microbatches.
+/// Forward and backward actions of all stages. An error names the schedules there are.
 llvm::Expected<Schedule> makeSchedule(llvm::StringRef name, int64_t stages, int64_t microbatches);
 
 /// A message that virtual stage `from` sends to `to` in each action of `phase` (backward: in the part that makes the gradients of
