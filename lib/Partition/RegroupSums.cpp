@@ -54,6 +54,7 @@ struct RegroupSumsPass : para::impl::RegroupSumsPassBase<RegroupSumsPass> {
       OperationState state(op->getLoc(), op->getName(), terms, op->getResultTypes(), op->getAttrs());
       Operation *part = builder.create(state);
       part->setAttr("para.stage", builder.getI64IntegerAttr(stage));
+      part->removeAttr("para.target"); // the terms are finished when they are all together
       sums.push_back(part->getResult(0));
     }
     op->setOperands(sums);

@@ -25,7 +25,7 @@ MODELS = {
     "llama": ("llama", dict(layers=2, hidden=24, heads=6, kv_heads=2, vocab=31, seq=7, batch=4, ffn=40)),
 }
 EXPERT = ["expert=2", "expert=2 --zero=1", "data=2,expert=2 --zero=3", "expert=2,tensor=2", "expert=2,pipeline=2 --microbatches=2", "expert=2,context=2 --zero=2", "expert=2,context=2,data=2 --microbatches=2", "tensor=2"]
-CONTEXT = ["context=2", "context=3", "context=2,data=2 --zero=1", "context=2,tensor=2", "context=2,tensor=2 --sequence-parallel", "context=2,pipeline=2 --microbatches=2 --recompute=full", "context=4 --zero=3", "context=2,data=2 --microbatches=2", "context=3 --microbatches=4"]
+CONTEXT = ["context=2", "context=3", "context=2,data=2 --zero=1", "context=2,tensor=2", "context=2,tensor=2 --sequence-parallel", "tensor=2,pipeline=3 --sequence-parallel --microbatches=2", "context=2,pipeline=2 --microbatches=2 --recompute=full", "context=4 --zero=3", "context=2,data=2 --microbatches=2", "context=3 --microbatches=4"]
 
 
 def main():

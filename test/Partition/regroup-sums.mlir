@@ -2,6 +2,11 @@
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="pipeline=2 microbatches=2" --para-separate-microbatches --para-regroup-sums | FileCheck %s
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="data=2" --para-separate-microbatches --para-regroup-sums | FileCheck %s --check-prefix=ONE
 
+// A sum that is cut behind it is cut when all of it is there; its parts are not.
+// RUN: %venv-python -m para.models llama --layers 4 --hidden 64 --heads 4 --vocab 96 --seq 32 -o %t.onnx
+// RUN: para-opt %t.onnx --train --dim batch=8 --mesh tensor=2,pipeline=2 --sequence-parallel --emit=plan -o - | para-opt --para-separate-microbatches --para-regroup-sums | grep 'add_n.*phase backward' | FileCheck %s --check-prefix=CUT
+// CUT: add_n %{{[0-9]+}}, %{{[0-9]+}} {para.phase = #para<phase backward>, para.split = {{.*}}partial = ["tensor"] sum>, para.stage = 1 : i64} :
+
 // CHECK: %[[B:.*]] = para.add_n %{{[0-9]+}}, %{{[0-9]+}} {para.phase = #para<phase update>
 // CHECK-NEXT: %[[ALL:.*]] = para.add_n {{(%[0-9]+, %[0-9]+, )?}}%[[B]]{{(, %[0-9]+, %[0-9]+)?}} {para.phase = #para<phase update>
 // CHECK-NEXT: para.sqrt %[[ALL]]
