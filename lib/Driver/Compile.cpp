@@ -31,8 +31,10 @@ using namespace mlir;
 using namespace para;
 
 namespace {
-/// A search over so many ops takes about a second a mesh.
+/// A search over so many ops takes about a second a mesh. Ways to cut a value multiply with each axis, and ways from one to another once more:
+/// over three axes it is minutes.
 constexpr size_t mostSearchedOps = 1500;
+constexpr int64_t mostSearchedAxes = 2;
 constexpr double searchSeconds = 60; // never reached: the search is bounded by its work
 
 enum Exit { kDone = 0, kInputAtFault = 1, kWrongUsage = 2, kRefused = 3 };
@@ -318,6 +320,8 @@ private:
     std::vector<Plan> found;
     for (const Plan &candidate : candidates) {
       if (candidate.pipeline > 1 || candidate.microbatches > 1 || candidate.zero > 0 || candidate.recompute != "none" || candidate.sequenceParallel)
+        continue;
+      if (llvm::count_if(getPlanAxes(), [&](const PlanAxis &axis) { return candidate.*axis.size > 1; }) > mostSearchedAxes)
         continue;
       double gap = 0;
       if (auto plan = searchShardings(main, candidate, machine, searchSeconds, gap))
