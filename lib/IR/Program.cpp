@@ -106,6 +106,8 @@ std::optional<Phase> para::getMarkedPhase(Location loc) {
 }
 
 Phase para::getPhase(Operation *op) {
-  auto phase = op->getAttrOfType<PhaseAttr>("para.phase");
-  return phase ? phase.getValue() : Phase::Forward;
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) // asked often; no other attribute is a phase
+    if (auto phase = dyn_cast<PhaseAttr>(attribute.getValue()))
+      return phase.getValue();
+  return Phase::Forward;
 }

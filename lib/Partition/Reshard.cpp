@@ -35,9 +35,8 @@ public:
   Search(RankedTensorType global, const Sharding &to, MeshAttr mesh) : global(global), to(to), mesh(mesh) {}
 
   std::optional<ReshardPath> run(const Sharding &from) {
-    push({0, 0}, from, "", {});
-    std::string goal;
     appendKey(goal, to, mesh);
+    push({0, 0}, from, "", {});
     while (!queue.empty()) {
       auto [cost, key] = *queue.begin();
       queue.erase(queue.begin());
@@ -59,13 +58,19 @@ private:
   };
 
   int64_t getBytes(const Sharding &sharding) const {
-    auto local = sharding.getLocalType(global, mesh);
-    return local.getNumElements() * llvm::divideCeil(local.getElementTypeBitWidth(), 8u);
+    int64_t bytes = llvm::divideCeil(global.getElementTypeBitWidth(), 8u);
+    for (auto [dim, size] : llvm::zip_equal(sharding.dims, global.getShape()))
+      bytes *= dim.getLocalSize(size, mesh);
+    return bytes;
   }
 
   void push(Cost cost, const Sharding &sharding, const std::string &parent, std::optional<ReshardMove> move) {
+    if (known && *known < cost) // what leads there already is no dearer
+      return;
     std::string key;
     appendKey(key, sharding, mesh);
+    if (key == goal && (!known || cost < *known))
+      known = cost;
     auto it = nodes.find(key);
     if (it != nodes.end() && it->second.cost <= cost)
       return;
@@ -168,6 +173,8 @@ private:
   RankedTensorType global;
   Sharding to;
   MeshAttr mesh;
+  std::string goal;
+  std::optional<Cost> known; ///< of a way to the goal
   std::map<std::string, Node> nodes;
   std::set<std::pair<Cost, std::string>> queue;
 };
