@@ -62,7 +62,14 @@ private:
       if (it != views.updateViews.end())
         return it->second;
     }
-    return shardings[value];
+    Sharding sharding = shardings[value];
+    Sharding finished = sharding;
+    finished.partial.clear();
+    if (sharding.partial.empty() || !isThere(value, finished))
+      return sharding;
+    if (sharding.isPartial(kMicrobatch))
+      finished.addPartial(StringAttr::get(main.getContext(), kMicrobatch));
+    return finished; // a sum that an op before has had finished
   }
 
   void visit(Operation *op) {
