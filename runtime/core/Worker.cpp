@@ -5,6 +5,7 @@
 #include "Launcher.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace para::runtime {
 
@@ -189,6 +190,7 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   if (isFirst()) {
     record.bytesSent.clear();
     record.loss = record.gradNorm = {};
+    record.stray = {};
     for (int64_t i = 0; i < world.size(); ++i) {
       Report theirs;
       std::memcpy(&theirs, all.data() + size_t(i) * sizeof(Report), sizeof(Report));
@@ -196,6 +198,10 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
         record.loss = theirs.loss;
       if (!record.gradNorm.isKnown)
         record.gradNorm = theirs.gradNorm;
+      if (theirs.loss.isKnown && !std::isfinite(theirs.loss.value) && record.stray.ranks++ == 0) {
+        record.stray.value = theirs.loss.value;
+        record.stray.rank = i;
+      }
       record.bytesSent.push_back(theirs.bytesSent);
       if (theirs.stopSignal)
         verdict.stopSignal = theirs.stopSignal;

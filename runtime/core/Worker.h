@@ -47,7 +47,7 @@ private:
 
   // Trainer.cpp
   Status openData(Dataset &data, Dataset &validation, int64_t &totalSteps);
-  Status validationLoss(Dataset &validation, Measured &loss);
+  Status validationLoss(Dataset &validation, StepRecord &of);
   Status saveNow(int64_t stepsDone);
   Status summarize(const StepRecord &last, const std::vector<double> &seconds, int64_t totalSteps);
 

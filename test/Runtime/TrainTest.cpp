@@ -8,6 +8,7 @@
 #include "core/Hyper.h"
 #include "core/Safetensors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -267,6 +268,32 @@ TEST_F(Train, TracesAllRanksIntoOneFile) {
 TEST_F(Train, ShowsProgressOnlyWhenAsked) {
   EXPECT_EQ(train(plans[0], "--steps 3").err, "");
   EXPECT_TRUE(has(train(plans[1], "--steps 3 --progress=always").err, "step 3/3  loss "));
+}
+
+// The run goes on as it did, and one line on standard error says from which step on it is worth nothing, where and what helps.
+TEST_F(Train, WarnsOnceOfALossThatIsNoNumber) {
+  for (const Plan &plan : {plans[0], plans[3], plans[9]}) {
+    SCOPED_TRACE(plan.environment());
+    Outcome outcome = train(plan, "--steps 9 --lr 1e200 --metrics " + (folder / "log"));
+    EXPECT_EQ(outcome.status, 0);
+    std::vector<Json> lines = metrics(folder / "log");
+    ASSERT_EQ(lines.size(), 9u);
+    size_t first = 0;
+    while (first < 9 && lines[first]["loss"].is_number())
+      ++first;
+    ASSERT_GT(first, 0u);
+    ASSERT_LT(first, 9u);
+    std::string holders = plan.ranks == 1 ? "rank 0" : plan.name == std::string("pipeline") ? "rank 2 and 1 other" : "rank 0 and 3 others";
+    EXPECT_EQ(outcome.err.find("para: warning: the loss of step " + std::to_string(first + 1) + "/9 is "), 0u) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "(" + holders + "); the run goes on"));
+    EXPECT_TRUE(has(outcome.err, "--lr X"));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    // The last update, after a finite loss, shows in the held-out loss alone.
+    outcome = train(plan, "--steps " + std::to_string(first) + " --lr 1e200 --progress=always --validate " + (folder / "train.npz"));
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_TRUE(has(outcome.err, "para: warning: the validation loss of step " + std::to_string(first) + "/" + std::to_string(first) + " is "));
+    unlink((folder / "log").c_str());
+  }
 }
 
 TEST_F(Train, RunsUnderOtherLaunchers) {
