@@ -26,8 +26,7 @@ Status Worker::start() {
   Status status = resolveSegments();
   if (!status.failed())
     status = loadTensors();
-  PARA_TRY(world.agree(status));
-  return flags.verifyMemory ? world.agree(verifyMemory()) : Status::success();
+  return world.agree(status);
 }
 
 Status Worker::bind(const std::vector<Action> &actions, std::vector<Bound> &bound) {
@@ -45,16 +44,6 @@ Status Worker::bind(const std::vector<Action> &actions, std::vector<Bound> &boun
 Status Worker::resolveSegments() {
   PARA_TRY(bind(store->stage().actions, step));
   return bind(store->stage().evaluate, evaluation);
-}
-
-Status Worker::verifyMemory() {
-  // What the compiler planned is the prediction, unless the plan came with one of its own.
-  const std::vector<int64_t> planned = manifest.predictedPeakBytes.size() == size_t(world.size()) ? manifest.predictedPeakBytes : manifest.arenaBytesPerRank();
-  int64_t predicted = planned[size_t(world.rank())];
-  if (device->arenaBytes() != predicted)
-    return Status::error(format("--verify-memory: rank %lld took %lld bytes where %lld were predicted",
-                                (long long)world.rank(), (long long)device->arenaBytes(), (long long)predicted));
-  return Status::success();
 }
 
 Status Worker::loadTensors() {

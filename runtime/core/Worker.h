@@ -29,7 +29,6 @@ private:
   Status startTensor(const Tensor &tensor, const Checkpoint *checkpoint);
   Status initializeParameter(const Tensor &tensor);
   Status readSource(const Tensor &tensor);
-  Status verifyMemory();
   /// Fills the inputs. With several ranks an error in the data is kept for `exchange`, where all learn of it.
   Status feed(Dataset &data, int64_t position);
   Status writeHyper(int64_t step);
