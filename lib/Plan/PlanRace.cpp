@@ -43,14 +43,12 @@ std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
   return microbatches;
 }
 
-/// Ranks for parts of a sequence: none but where there are more of them than samples, or as many as are given.
-std::vector<int64_t> getContexts(const PlanRequest &request, int64_t replicas) {
-  if (auto it = request.mesh.find("context"); it != request.mesh.end())
-    return replicas % it->second == 0 ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
+/// Ranks for parts of a sequence, of meshes that have so many for parts of the batch too: none, and the fewest that leave each a sample.
+std::vector<int64_t> getContexts(const PlanRequest &request, int64_t whole, int64_t expert) {
   std::vector<int64_t> contexts = {1};
-  if (replicas > request.batch)
-    for (int64_t context : divisorsOf(replicas, replicas))
-      if (replicas / context <= request.batch && contexts.size() < 3)
+  if (whole * expert > request.batch)
+    for (int64_t context : divisorsOf(whole, whole))
+      if (whole / context * expert <= request.batch && contexts.size() < 3)
         contexts.push_back(context);
   return contexts;
 }
@@ -102,10 +100,6 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
 std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   const PlanRequest &request = options.request;
   int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
-  auto isGiven = [&](StringRef axis, int64_t size) {
-    auto it = request.mesh.find(axis.str());
-    return it == request.mesh.end() ? true : it->second == size;
-  };
   std::vector<Plan> plans;
   auto isKnown = [&](Plan plan, const std::string &recompute, bool sequence) {
     plan.recompute = recompute;
@@ -126,14 +120,9 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
       plans.push_back(plan);
     }
   };
-  // What is given, or else what is tried.
-  auto sizesOf = [&](StringRef axis, int64_t whole, int64_t most) {
-    auto it = request.mesh.find(axis.str());
-    if (it == request.mesh.end())
-      return divisorsOf(whole, most);
-    return whole % it->second == 0 && it->second <= whole ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
-  };
   auto addPlans = [&](Plan plan) {
+    plan.shards = request.shards;
+    plan.bucketBytes = request.bucketBytes;
     int64_t share = llvm::divideCeil(request.batch, plan.getBatchRanks());
     for (int64_t microbatches : getMicrobatches(request, share)) {
       plan.microbatches = microbatches;
@@ -151,29 +140,13 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
       }
     }
   };
-  Plan plan;
-  plan.shards = request.shards;
-  plan.bucketBytes = request.bucketBytes;
   // A layer is cut over several nodes only where there are too few samples for as many ranks.
   int64_t mostTensor = request.batch * node < ranks ? ranks : std::min(ranks, node);
-  for (int64_t tensor : sizesOf("tensor", ranks, mostTensor)) {
-    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, int64_t(getNumLayers()))) {
-      int64_t replicas = ranks / tensor / pipeline;
-      for (int64_t expert : sizesOf("expert", replicas, std::max<int64_t>(1, request.experts))) {
-        if (request.experts % expert && !request.mesh.count("expert"))
-          continue;
-        for (int64_t context : getContexts(request, replicas / expert)) {
-          plan.tensor = tensor;
-          plan.pipeline = pipeline;
-          plan.expert = expert;
-          plan.context = context;
-          plan.data = replicas / expert / context;
-          if (isGiven("data", plan.data) && plan.getBatchRanks() <= request.batch)
-            addPlans(plan);
-        }
-      }
-    }
-  }
+  std::map<StringRef, int64_t> most = {{"tensor", mostTensor}, {"pipeline", int64_t(getNumLayers())}, {"expert", std::max<int64_t>(1, request.experts)}};
+  auto getSizes = [&](StringRef axis, int64_t whole, const Plan &mesh) {
+    return axis == "context" ? getContexts(request, whole, mesh.expert) : divisorsOf(whole, most.at(axis));
+  };
+  forEachMesh(request, ranks, getSizes, addPlans);
   return plans;
 }
 

@@ -131,45 +131,47 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
-/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for.
-static std::vector<Plan> getMeshes(const PlanRequest &request) {
-  std::vector<Plan> meshes;
-  auto isOpen = [&](llvm::StringRef axis, int64_t size) {
+void para::forEachMesh(const PlanRequest &request, int64_t ranks, MeshSizes sizes, llvm::function_ref<void(const Plan &mesh)> visit) {
+  Plan mesh;
+  auto isGiven = [&](llvm::StringRef axis) { return request.mesh.count(axis.str()) > 0; };
+  auto sizesOf = [&](llvm::StringRef axis, int64_t whole) {
     auto it = request.mesh.find(axis.str());
-    return it == request.mesh.end() || it->second == size;
+    if (it == request.mesh.end())
+      return sizes(axis, whole, mesh);
+    return whole % it->second == 0 ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
   };
-  auto forEachDivisor = [&](llvm::StringRef axis, int64_t whole, llvm::function_ref<void(int64_t)> visit) {
-    for (int64_t size = 1; size <= whole; ++size)
-      if (whole % size == 0 && isOpen(axis, size))
-        visit(size);
-  };
-  Plan plan;
-  forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
-    forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
-      int64_t replicas = request.ranks / pipeline / tensor;
-      forEachDivisor("expert", replicas, [&](int64_t expert) {
-        if (expert > 1 && !request.mesh.count("expert") && (request.experts == 0 || request.experts % expert))
-          return;
-        forEachDivisor("context", replicas / expert, [&](int64_t context) {
-          if (context > 1 && !request.mesh.count("context") && replicas <= request.batch)
-            return;
-          plan.pipeline = pipeline;
-          plan.tensor = tensor;
-          plan.expert = expert;
-          plan.context = context;
-          plan.data = replicas / expert / context;
-          if (isOpen("data", plan.data) && plan.getBatchRanks() <= request.batch)
-            meshes.push_back(plan);
-        });
-      });
-    });
-  });
-  return meshes;
+  for (int64_t tensor : sizesOf("tensor", ranks)) {
+    mesh.tensor = tensor;
+    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor)) {
+      mesh.pipeline = pipeline;
+      int64_t replicas = ranks / tensor / pipeline;
+      for (int64_t expert : sizesOf("expert", replicas)) {
+        if (expert > 1 && !isGiven("expert") && (request.experts == 0 || request.experts % expert))
+          continue;
+        mesh.expert = expert;
+        for (int64_t context : sizesOf("context", replicas / expert)) {
+          if (context > 1 && !isGiven("context") && replicas <= request.batch)
+            continue;
+          mesh.context = context;
+          mesh.data = replicas / expert / context;
+          if (mesh.getBatchRanks() <= request.batch && (!isGiven("data") || request.mesh.at("data") == mesh.data))
+            visit(mesh);
+        }
+      }
+    }
+  }
 }
 
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  for (Plan plan : getMeshes(request)) {
+  auto getDivisors = [](llvm::StringRef, int64_t whole, const Plan &) {
+    std::vector<int64_t> divisors;
+    for (int64_t size = 1; size <= whole; ++size)
+      if (whole % size == 0)
+        divisors.push_back(size);
+    return divisors;
+  };
+  forEachMesh(request, request.ranks, getDivisors, [&](Plan plan) {
     bool hasReplicas = plan.getReplicas() > 1;
     plan.bucketBytes = request.bucketBytes;
     for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {
@@ -191,6 +193,6 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
         llvm::append_range(plans, getRecomputations(candidate, request));
       }
     }
-  }
+  });
   return plans;
 }
