@@ -29,6 +29,16 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
+/// Whether no other divisor of `whole` is between them.
+bool areNeighbours(int64_t a, int64_t b, int64_t whole) {
+  if (a > b)
+    std::swap(a, b);
+  for (int64_t between = a + 1; between < b; ++between)
+    if (whole % between == 0)
+      return false;
+  return a != b;
+}
+
 /// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller.
 std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank) {
   if (request.microbatches)
@@ -97,9 +107,19 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
   return kinds;
 }
 
-std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
+std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near) {
   const PlanRequest &request = options.request;
   int64_t ranks = options.machine.getNumRanks(), node = options.machine.getRanksPerNode();
+  // A layer is cut over several nodes only where there are too few samples for as many ranks.
+  int64_t mostTensor = request.batch * node < ranks ? ranks : std::min(ranks, node);
+  auto isNear = [&](const Plan &plan, int64_t rows, bool sequence) {
+    if (!near || plan.expert != near->expert || rows != int64_t(llvm::divideCeil(request.batch, near->getBatchRanks() * near->microbatches)))
+      return false;
+    bool isOpen = near->tensor == 1 || plan.tensor == 1; // where nothing is cut over it, there is no sequence parallelism
+    if (plan.context == near->context)
+      return areNeighbours(plan.tensor, near->tensor, ranks) && (isOpen || sequence == near->sequenceParallel);
+    return plan.tensor == near->tensor && areNeighbours(plan.context, near->context, ranks) && sequence == near->sequenceParallel;
+  };
   std::vector<Plan> plans;
   auto isKnown = [&](Plan plan, const std::string &recompute, bool sequence) {
     plan.recompute = recompute;
@@ -109,7 +129,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
   auto addKinds = [&](Plan plan, int64_t rows) {
     for (const auto &[recompute, sequence] : getKinds(options, plan.tensor)) {
       // Without sequence parallelism more is kept of the same work: a few sizes show by how much, where there is a choice.
-      if (onlyKnown && !isKnown(plan, recompute, sequence))
+      if (onlyKnown && !isKnown(plan, recompute, sequence) && !isNear(plan, rows, sequence))
         continue;
       bool isOneOfMany = request.train && request.separable && !request.microbatches && rows > mostPlainRows;
       if (isOneOfMany && plan.tensor > 1 && !sequence && !request.noSequenceParallel && canCutSequence(plan.tensor))
@@ -140,8 +160,6 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
       }
     }
   };
-  // A layer is cut over several nodes only where there are too few samples for as many ranks.
-  int64_t mostTensor = request.batch * node < ranks ? ranks : std::min(ranks, node);
   std::map<StringRef, int64_t> most = {{"tensor", mostTensor}, {"pipeline", int64_t(getNumLayers())}, {"expert", std::max<int64_t>(1, request.experts)}};
   auto getSizes = [&](StringRef axis, int64_t whole, const Plan &mesh) {
     return axis == "context" ? getContexts(request, whole, mesh.expert) : divisorsOf(whole, most.at(axis));
@@ -228,9 +246,9 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
   llvm::append_range(plans, std::move(added));
 }
 
-std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
+std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown, const Plan *near) {
   std::vector<RacedPlan> plans;
-  for (const Plan &plan : getPlans(onlyKnown))
+  for (const Plan &plan : getPlans(onlyKnown, near))
     plans.push_back(estimate(plan));
   addLargerMicrobatches(plans, onlyKnown);
   auto isBefore = [](const RacedPlan &a, const RacedPlan &b) { // without a price last

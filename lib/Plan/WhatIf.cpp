@@ -48,7 +48,7 @@ public:
     race.setMachine(other);
     std::vector<RacedPlan> plans;
     if (!isHand)
-      plans = race.run(8, /*onlyKnown=*/true);
+      plans = race.run(8, /*onlyKnown=*/true, &chosen.plan);
     if (plans.empty() && (isHand || !request.mesh.empty())) {
       if (auto plan = widen(chosen.plan, other.getNumRanks(), request.batch))
         what.plan = race.price(*plan);
@@ -58,7 +58,7 @@ public:
       if (!plans.empty() && plans.front().fault.empty())
         what.plan = plans.front();
       else
-        what.note = plans.empty() ? llvm::formatv("no mesh of {0} devices suits a batch of {1}", other.getNumRanks(), request.batch).str() : plans.front().fault;
+        what.note = plans.empty() ? llvm::formatv("no mesh of {0} devices that is like this one suits a batch of {1}", other.getNumRanks(), request.batch).str() : plans.front().fault;
     }
     if (what.plan && what.plan->price.seconds > 0)
       what.gain = chosen.price.seconds / what.plan->price.seconds - 1;
