@@ -274,6 +274,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   }
   isWrongUsage = false;
   PlanRace race(*folded, segments, search);
+  if (race.getNumLayers() == 0)
+    return fail("the model computes nothing, for its outputs are inputs or constants: there is nothing to plan for a machine; it runs as it is, on --ranks N too");
   std::vector<RacedPlan> plans;
   for (const Plan &plan : *fixed)
     plans.push_back(race.price(plan));

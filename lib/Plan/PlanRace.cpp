@@ -29,6 +29,16 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
   return result;
 }
 
+/// Whether no other divisor of `whole` is between them.
+bool areNeighbours(int64_t a, int64_t b, int64_t whole) {
+  if (a > b)
+    std::swap(a, b);
+  for (int64_t between = a + 1; between < b; ++between)
+    if (whole % between == 0)
+      return false;
+  return a != b;
+}
+
 /// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller. `idles`: some may leave ranks without a row.
 std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank, bool idles) {
   if (request.microbatches)
@@ -43,14 +53,12 @@ std::vector<int64_t> getMicrobatches(const PlanRequest &request, int64_t rank, b
   return microbatches;
 }
 
-/// Ranks for parts of a sequence: none but where there are more of them than samples, or as many as are given.
-std::vector<int64_t> getContexts(const PlanRequest &request, int64_t replicas) {
-  if (auto it = request.mesh.find("context"); it != request.mesh.end())
-    return replicas % it->second == 0 ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
+/// Ranks for parts of a sequence, of meshes that have so many for parts of the batch too: none, and the fewest that leave each a sample.
+std::vector<int64_t> getContexts(const PlanRequest &request, int64_t whole, int64_t expert) {
   std::vector<int64_t> contexts = {1};
-  if (replicas > request.batch)
-    for (int64_t context : divisorsOf(replicas, replicas))
-      if (replicas / context <= request.batch && contexts.size() < 3)
+  if (whole * expert > request.batch)
+    for (int64_t context : divisorsOf(whole, whole))
+      if (whole / context * expert <= request.batch && contexts.size() < 3)
         contexts.push_back(context);
   return contexts;
 }
@@ -99,17 +107,21 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
   return kinds;
 }
 
-std::vector<Plan> PlanRace::getPlans(bool onlyKnown) {
-  std::vector<Plan> plans = getPlans(onlyKnown, false);
-  return plans.empty() ? getPlans(onlyKnown, true) : plans;
+std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near) {
+  std::vector<Plan> plans = getPlans(onlyKnown, near, false);
+  return plans.empty() ? getPlans(onlyKnown, near, true) : plans;
 }
 
-std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
+std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near, bool idles) {
   const PlanRequest &request = options.request;
   int64_t ranks = options.machine.getNumRanks();
-  auto isGiven = [&](StringRef axis, int64_t size) {
-    auto it = request.mesh.find(axis.str());
-    return it == request.mesh.end() ? true : it->second == size;
+  auto isNear = [&](const Plan &plan, int64_t rows, bool sequence) {
+    if (!near || plan.expert != near->expert || rows != int64_t(llvm::divideCeil(request.batch, near->getBatchRanks() * near->microbatches)))
+      return false;
+    bool isOpen = near->tensor == 1 || plan.tensor == 1; // where nothing is cut over it, there is no sequence parallelism
+    if (plan.context == near->context)
+      return areNeighbours(plan.tensor, near->tensor, ranks) && (isOpen || sequence == near->sequenceParallel);
+    return plan.tensor == near->tensor && areNeighbours(plan.context, near->context, ranks) && sequence == near->sequenceParallel;
   };
   std::vector<Plan> plans;
   auto isKnown = [&](Plan plan, const std::string &recompute, bool sequence) {
@@ -120,7 +132,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
   auto addKinds = [&](Plan plan, int64_t rows) {
     for (const auto &[recompute, sequence] : getKinds(options, plan.tensor)) {
       // Without sequence parallelism more is kept of the same work: a few sizes show by how much, where there is a choice.
-      if (onlyKnown && !isKnown(plan, recompute, sequence))
+      if (onlyKnown && !isKnown(plan, recompute, sequence) && !isNear(plan, rows, sequence))
         continue;
       bool isOneOfMany = request.train && request.separable && !request.microbatches && rows > mostPlainRows;
       if (isOneOfMany && plan.tensor > 1 && !sequence && !request.noSequenceParallel && canCutSequence(plan.tensor))
@@ -131,15 +143,9 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
       plans.push_back(plan);
     }
   };
-  const std::set<std::string> shardAxes = getShardAxes(request.shards);
-  // What is given, or else what is tried.
-  auto sizesOf = [&](StringRef axis, int64_t whole, int64_t most) {
-    auto it = request.mesh.find(axis.str());
-    if (it == request.mesh.end())
-      return divisorsOf(whole, most);
-    return whole % it->second == 0 && it->second <= whole ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
-  };
   auto addPlans = [&](Plan plan) {
+    plan.shards = request.shards;
+    plan.bucketBytes = request.bucketBytes;
     int64_t share = llvm::divideCeil(request.batch, plan.getBatchRanks());
     for (int64_t microbatches : getMicrobatches(request, share, idles)) {
       plan.microbatches = microbatches;
@@ -157,30 +163,12 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, bool idles) {
       }
     }
   };
-  Plan plan;
-  plan.shards = request.shards;
-  plan.bucketBytes = request.bucketBytes;
   auto [layers, mostTensor] = getLimits();
-  for (int64_t tensor : sizesOf("tensor", ranks, mostTensor)) {
-    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor, layers)) {
-      int64_t replicas = ranks / tensor / pipeline;
-      for (int64_t expert : sizesOf("expert", replicas, std::max<int64_t>(1, request.experts))) {
-        if (request.experts % expert && !request.mesh.count("expert"))
-          continue;
-        for (int64_t context : getContexts(request, replicas / expert)) {
-          plan.tensor = tensor;
-          plan.pipeline = pipeline;
-          plan.expert = expert;
-          plan.context = context;
-          plan.data = replicas / expert / context;
-          if (!findMissingAxis(plan, shardAxes, request.mesh).empty())
-            continue; // what was asked for would be cut by nothing
-          if (isGiven("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
-            addPlans(plan);
-        }
-      }
-    }
-  }
+  std::map<StringRef, int64_t> most = {{"tensor", mostTensor}, {"pipeline", layers}, {"expert", std::max<int64_t>(1, request.experts)}};
+  auto getSizes = [&](StringRef axis, int64_t whole, const Plan &mesh) {
+    return axis == "context" ? getContexts(request, whole, mesh.expert) : divisorsOf(whole, most.at(axis));
+  };
+  forEachMesh(request, ranks, idles, getSizes, addPlans);
   return plans;
 }
 
@@ -265,9 +253,9 @@ bool para::isBetter(const RacedPlan &a, const RacedPlan &b) {
   return key(a) < key(b);
 }
 
-std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown) {
+std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown, const Plan *near) {
   std::vector<RacedPlan> plans;
-  for (const Plan &plan : getPlans(onlyKnown))
+  for (const Plan &plan : getPlans(onlyKnown, near))
     plans.push_back(estimate(plan));
   addLargerMicrobatches(plans, onlyKnown);
   auto sort = [&] { llvm::stable_sort(plans, isBetter); };

@@ -132,52 +132,57 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
-/// Sizes of the axes of a mesh that the request allows. A sequence is cut where ranks are more than samples, or where it is asked for. `idles`: there
-/// may be ranks without samples.
-static std::vector<Plan> getMeshes(const PlanRequest &request, bool idles) {
-  std::vector<Plan> meshes;
-  auto isOpen = [&](llvm::StringRef axis, int64_t size) {
-    auto it = request.mesh.find(axis.str());
-    return it == request.mesh.end() || it->second == size;
-  };
-  auto forEachDivisor = [&](llvm::StringRef axis, int64_t whole, llvm::function_ref<void(int64_t)> visit) {
-    for (int64_t size = 1; size <= whole; ++size)
-      if (whole % size == 0 && isOpen(axis, size))
-        visit(size);
-  };
+void para::forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, MeshSizes sizes, llvm::function_ref<void(const Plan &mesh)> visit) {
   const std::set<std::string> shardAxes = getShardAxes(request.shards);
-  Plan plan;
-  forEachDivisor("pipeline", request.ranks, [&](int64_t pipeline) {
-    forEachDivisor("tensor", request.ranks / pipeline, [&](int64_t tensor) {
-      if (request.sequenceParallel && tensor == 1)
-        return; // has no sums to cut
-      int64_t replicas = request.ranks / pipeline / tensor;
-      forEachDivisor("expert", replicas, [&](int64_t expert) {
-        if (expert > 1 && !request.mesh.count("expert") && (request.experts == 0 || request.experts % expert))
-          return;
-        forEachDivisor("context", replicas / expert, [&](int64_t context) {
-          if (context > 1 && !request.mesh.count("context") && replicas <= request.batch)
-            return;
-          plan.pipeline = pipeline;
-          plan.tensor = tensor;
-          plan.expert = expert;
-          plan.context = context;
-          plan.data = replicas / expert / context;
-          if (!findMissingAxis(plan, shardAxes, request.mesh).empty())
-            return; // what was asked for would be cut by nothing
-          if (isOpen("data", plan.data) && (idles || plan.getBatchRanks() <= request.batch))
-            meshes.push_back(plan);
-        });
-      });
-    });
-  });
-  return meshes;
+  Plan mesh;
+  auto isGiven = [&](llvm::StringRef axis) { return request.mesh.count(axis.str()) > 0; };
+  auto sizesOf = [&](llvm::StringRef axis, int64_t whole) {
+    auto it = request.mesh.find(axis.str());
+    if (it == request.mesh.end())
+      return sizes(axis, whole, mesh);
+    return whole % it->second == 0 ? std::vector<int64_t>{it->second} : std::vector<int64_t>();
+  };
+  for (int64_t tensor : sizesOf("tensor", ranks)) {
+    mesh.tensor = tensor;
+    for (int64_t pipeline : sizesOf("pipeline", ranks / tensor)) {
+      mesh.pipeline = pipeline;
+      int64_t replicas = ranks / tensor / pipeline;
+      for (int64_t expert : sizesOf("expert", replicas)) {
+        if (expert > 1 && !isGiven("expert") && (request.experts == 0 || request.experts % expert))
+          continue;
+        mesh.expert = expert;
+        for (int64_t context : sizesOf("context", replicas / expert)) {
+          if (context > 1 && !isGiven("context") && replicas <= request.batch)
+            continue;
+          mesh.context = context;
+          mesh.data = replicas / expert / context;
+          if (!findMissingAxis(mesh, shardAxes, request.mesh).empty())
+            continue; // what was asked for would be cut by nothing
+          if ((idles || mesh.getBatchRanks() <= request.batch) && (!isGiven("data") || request.mesh.at("data") == mesh.data))
+            visit(mesh);
+        }
+      }
+    }
+  }
 }
 
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  std::vector<Plan> meshes = getMeshes(request, /*idles=*/false);
-  for (Plan plan : meshes.empty() ? getMeshes(request, /*idles=*/true) : meshes) {
+  auto getDivisors = [](llvm::StringRef, int64_t whole, const Plan &) {
+    std::vector<int64_t> divisors;
+    for (int64_t size = 1; size <= whole; ++size)
+      if (whole % size == 0)
+        divisors.push_back(size);
+    return divisors;
+  };
+  std::vector<Plan> meshes;
+  for (bool idles : {false, true})
+    if (meshes.empty())
+      forEachMesh(request, request.ranks, idles, getDivisors, [&](const Plan &mesh) {
+        if (!request.sequenceParallel || mesh.tensor > 1) // without, there are no sums to cut
+          meshes.push_back(mesh);
+      });
+  for (Plan plan : meshes) {
     bool hasReplicas = plan.getReplicas() > 1;
     plan.bucketBytes = request.bucketBytes;
     for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {

@@ -34,8 +34,15 @@ bool SequenceCuts::isLookup(Operation *op, const Structure &structure) {
 }
 
 void ContextRows::note(Value value, const Sharding &sharding) {
-  if (getPhase(value.getDefiningOp()) == Phase::Forward && sharding.isCut(axis))
-    places[typeOf(value).getShape().vec()] = llvm::find_if(sharding.dims, [&](const DimSharding &dim) { return llvm::is_contained(dim.axes, axis); }) - sharding.dims.begin();
+  if (getPhase(value.getDefiningOp()) != Phase::Forward || !sharding.isCut(axis))
+    return;
+  int64_t place = llvm::find_if(sharding.dims, [&](const DimSharding &dim) { return llvm::is_contained(dim.axes, axis); }) - sharding.dims.begin();
+  auto [it, isNew] = places.try_emplace(value, place);
+  if (isNew || it->second != place) {
+    it->second = place;
+    rowsOf.clear();
+  }
+  placesOfShape[typeOf(value).getShape().vec()].insert(place);
 }
 
 /// One operand, of which it passes sums on.
@@ -67,6 +74,69 @@ bool ContextRows::shrinksLater(Operation *op) {
   return false;
 }
 
+/// The dimension with the same major factor.
+static std::optional<int64_t> findDim(const ValueFactors &dims, const DimFactors &like) {
+  for (auto [dim, factors] : llvm::enumerate(dims))
+    if (!factors.empty() && !like.empty() && factors.front() == like.front())
+      return dim;
+  return std::nullopt;
+}
+
+std::optional<int64_t> ContextRows::findRows(Operation *op, const Structure &structure) const {
+  for (unsigned index : {0, 1}) {
+    Value kept = op->getOperand(index), cotangent = op->getOperand(1 - index);
+    for (OpOperand &use : kept.getUses()) {
+      Operation *forward = use.getOwner();
+      auto structured = dyn_cast<StructureOpInterface>(forward);
+      if (!structured || getPhase(forward) != Phase::Forward || getNodeName(forward->getLoc()) != getNodeName(op->getLoc()))
+        continue;
+      Structure product = structured.getStructure();
+      unsigned own = use.getOperandNumber();
+      auto place = SequenceCuts::isProduct(product) ? places.find(forward->getOperand(1 - own)) : places.end();
+      if (place == places.end() || forward->getNumResults() != 1 || forward->getResult(0).getType() != cotangent.getType())
+        continue;
+      // Rows that were summed over are those of the other factor; others came out in the result, and come back in its cotangent.
+      const DimFactors &rows = product.operands[1 - own][place->second];
+      std::optional<int64_t> found;
+      if (auto dim = findDim(product.operands[own], rows))
+        found = findDim(structure.results[0], structure.operands[index][*dim]);
+      else if (auto dim = findDim(product.results[0], rows))
+        found = findDim(structure.results[0], structure.operands[1 - index][*dim]);
+      if (found)
+        return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> ContextRows::followRows(Operation *op) const {
+  auto structured = dyn_cast_or_null<StructureOpInterface>(op);
+  if (!structured || op->getNumResults() != 1 || getPhase(op) != Phase::Backward)
+    return std::nullopt;
+  if (auto it = rowsOf.find(op); it != rowsOf.end())
+    return it->second;
+  Structure structure = structured.getStructure();
+  std::optional<int64_t> rows;
+  if (SequenceCuts::isProduct(structure))
+    rows = findRows(op, structure);
+  else if (isLinear(op) || isSum(structure))
+    for (OpOperand &operand : op->getOpOperands())
+      if (auto dim = rows ? std::nullopt : followRows(operand.get().getDefiningOp()))
+        rows = findDim(structure.results[0], structure.operands[operand.getOperandNumber()][*dim]);
+  rowsOf[op] = rows;
+  return rows;
+}
+
+std::optional<int64_t> ContextRows::findPlace(Operation *op) const {
+  if (auto rows = followRows(op))
+    return rows;
+  std::vector<int64_t> shape = typeOf(op->getResult(0)).getShape().vec();
+  auto it = placesOfShape.find(shape);
+  if (it == placesOfShape.end() || it->second.size() > 1 || isOfParameter.count(shape))
+    return std::nullopt;
+  return *it->second.begin();
+}
+
 std::optional<Sharding> ContextRows::getTarget(Operation *op, const Structure &structure, const Sharding &sharding) const {
   if (op->getNumResults() != 1)
     return std::nullopt;
@@ -80,11 +150,11 @@ std::optional<Sharding> ContextRows::getTarget(Operation *op, const Structure &s
   bool makes = SequenceCuts::isProduct(structure) || isLinear(op);
   if (getPhase(op) != Phase::Backward || !sharding.isPartial(axis) || sharding.reduction != ReductionKind::Sum || !makes || SequenceCuts::feedsSum(op) || shrinksLater(op))
     return std::nullopt;
-  auto it = places.find(type.getShape().vec());
-  if (it == places.end() || isOfParameter.count(it->first))
+  std::optional<int64_t> place = findPlace(op);
+  if (!place)
     return std::nullopt;
   target.removePartial(axis);
-  target.dims[it->second].axes.push_back(axis);
+  target.dims[*place].axes.push_back(axis);
   return target.getCanonical(type, mesh);
 }
 

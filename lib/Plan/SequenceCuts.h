@@ -81,12 +81,20 @@ public:
 private:
   /// Whether the sum becomes smaller before anything but linear ops of one operand takes it.
   static bool shrinksLater(mlir::Operation *op);
+  /// Which dimension of a backward product's result are rows of the factor of the forward pass that it is the cotangent of.
+  std::optional<int64_t> findRows(mlir::Operation *op, const Structure &structure) const;
+  /// Likewise of what linear ops and sums make of such results; none where the way from the product is not seen.
+  std::optional<int64_t> followRows(mlir::Operation *op) const;
+  /// Along which dimension the sum that `op` makes is to be cut; none: not at all.
+  std::optional<int64_t> findPlace(mlir::Operation *op) const;
 
   MeshAttr mesh;
   Axis axis;
   llvm::DenseSet<mlir::Value> gathered;           ///< that are whole
-  std::map<std::vector<int64_t>, int64_t> places; ///< by shape: the dimension
+  llvm::DenseMap<mlir::Value, int64_t> places;    ///< the dimension of what is cut
+  std::map<std::vector<int64_t>, std::set<int64_t>> placesOfShape; ///< where a value's own place is not known; of several none is taken
   std::set<std::vector<int64_t>> isOfParameter;   ///< shapes whose sums are gradients of weights
+  mutable llvm::DenseMap<mlir::Operation *, std::optional<int64_t>> rowsOf; ///< followRows()
 };
 
 } // namespace para

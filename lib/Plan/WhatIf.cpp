@@ -48,7 +48,7 @@ public:
     race.setMachine(other);
     std::vector<RacedPlan> plans;
     if (!isHand)
-      plans = race.run(8, /*onlyKnown=*/true);
+      plans = race.run(8, /*onlyKnown=*/true, &chosen.plan);
     if (plans.empty() && (isHand || !request.mesh.empty())) {
       if (auto plan = widen(chosen.plan, other.getNumRanks(), request.batch))
         what.plan = race.price(*plan);

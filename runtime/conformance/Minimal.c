@@ -14,8 +14,7 @@ static const char manifest[] =
     "]}],"
     " \"inputs\": [{\"name\": \"x\", \"type\": \"f32\", \"shape\": [2, 3]}],"
     " \"outputs\": [{\"name\": \"y\", \"type\": \"f32\", \"shape\": [2, 3]}],"
-    " \"parameters\": [{\"name\": \"a\", \"type\": \"f32\", \"shape\": [3], \"trainable\": true}],"
-    " \"predicted\": {\"bytes_sent\": [0], \"peak_bytes\": [256]}}";
+    " \"parameters\": [{\"name\": \"a\", \"type\": \"f32\", \"shape\": [3], \"trainable\": true}]}";
 
 static void multiply(int64_t begin, int64_t end, const int64_t *args) {
   const float *a = (const float *)args[0], *x = (const float *)args[1];

@@ -130,7 +130,6 @@ Status parseFlags(int argc, char **argv, const Manifest &manifest, Flags &flags)
       {"help", Mode::Any, Value::Switch, &flags.help},
       {"info", Mode::Any, Value::OptionalText, &flags.info},
       {"json", Mode::Any, Value::Switch, &flags.json},
-      {"verify-memory", Mode::Any, Value::Switch, &flags.verifyMemory},
       {"verbose", Mode::Any, Value::Switch, &flags.verbose},
       {"inputs", Mode::Any, Value::Text, &flags.inputs},
       {"outputs", Mode::Infer, Value::Text, &flags.outputs},

@@ -7,7 +7,7 @@
 namespace para::runtime {
 
 struct Flags {
-  bool help = false, json = false, verifyMemory = false, verbose = false;
+  bool help = false, json = false, verbose = false;
   std::string info; ///< empty, "text" or "json"
   std::string inputs, outputs, data, validate, save, load, metrics, trace, dumpState, dumpGrads;
   std::string init = "file", shuffle = "none", progress = "auto", transport = "auto";

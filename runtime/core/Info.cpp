@@ -35,7 +35,6 @@ std::string helpText(const Manifest &manifest, const std::string &program) {
           "  --ranks N, --threads T ranks (as compiled) and threads a rank (default: cores / ranks)\n"
           "  --trace FILE           Perfetto trace of all ranks\n"
           "  --progress=WHEN        auto, always, never\n"
-          "  --verify-memory        compare the memory taken with the memory planned\n"
           "  --verbose              also tell what memory libraries took\n"
           "  --dump-state FILE      parameters, states and outputs at the end, as .npz\n";
   if (manifest.isTraining())
@@ -70,8 +69,7 @@ std::string infoJson(const Manifest &manifest) {
   json["parameters"] = listInterfaces(manifest.parameters, true);
   json["plan"] = Json::parse(manifest.planJson, nullptr, false);
   json["arena_bytes"] = manifest.arenaBytesPerRank();
-  json["peak_bytes"] = manifest.predictedPeakBytes.empty() ? manifest.arenaBytesPerRank() : manifest.predictedPeakBytes;
-  json["bytes_sent"] = manifest.predictedBytesSent;
+  json["peak_bytes"] = manifest.arenaBytesPerRank(); // a rank takes its arena at the start, and nothing else for tensors
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -92,14 +90,9 @@ std::string infoText(const Manifest &manifest) {
   list("outputs", manifest.outputs, false);
   list("parameters", manifest.parameters, true);
   std::vector<int64_t> arenas = manifest.arenaBytesPerRank();
-  text += "rank  arena bytes  predicted peak bytes  predicted bytes sent a step\n";
-  for (size_t rank = 0; rank < arenas.size(); ++rank) {
-    auto at = [&](const std::vector<int64_t> &values) {
-      return rank < values.size() ? std::to_string(values[rank]) : std::string("-");
-    };
-    text += format("%4zu  %11lld  %20s  %27s\n", rank, (long long)arenas[rank],
-                   at(manifest.predictedPeakBytes).c_str(), at(manifest.predictedBytesSent).c_str());
-  }
+  text += "rank  arena bytes\n";
+  for (size_t rank = 0; rank < arenas.size(); ++rank)
+    text += format("%4zu  %11lld\n", rank, (long long)arenas[rank]);
   return text;
 }
 

@@ -324,12 +324,6 @@ Status parseManifest(const char *text, size_t bytes, Manifest &manifest) {
       if (found == manifest.inputs.end() || found->shape != tensor.shape)
         return Status::error("manifest: the input tensor '" + tensor.name + "' is not in 'inputs' with that shape");
     }
-  if (const Json *predicted = reader.find("predicted", false)) {
-    JsonReader fields(*predicted, "manifest: predicted");
-    fields.optional("bytes_sent", manifest.predictedBytesSent);
-    fields.optional("peak_bytes", manifest.predictedPeakBytes);
-    PARA_TRY(fields.status());
-  }
   if (const Json *plan = reader.find("plan", false))
     manifest.planJson = plan->dump();
   return reader.status();

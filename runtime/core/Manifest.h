@@ -90,7 +90,6 @@ struct Manifest {
   std::vector<std::vector<std::string>> communicators; ///< axes of each
   std::vector<Stage> stages;
   std::vector<Interface> inputs, outputs, parameters;
-  std::vector<int64_t> predictedBytesSent, predictedPeakBytes;
   std::string planJson = "{}";
 
   int64_t ranks() const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <unistd.h>
 
@@ -30,7 +31,22 @@ Status Metrics::open(const std::string &path, bool appends, const std::string &p
   return file ? Status::success() : Status::error("cannot write '" + path + "': " + std::strerror(errno));
 }
 
+void Metrics::warn(const StepRecord &record, int64_t totalSteps) {
+  const StrayLoss &stray = record.stray;
+  if (stray.ranks == 0 || hasWarned)
+    return;
+  hasWarned = true;
+  endProgress();
+  std::string where = "rank " + std::to_string(stray.rank);
+  if (stray.ranks > 1)
+    where += " and " + std::to_string(stray.ranks - 1) + (stray.ranks > 2 ? " others" : " other");
+  std::fprintf(stderr, "para: warning: the %s of step %lld/%lld is %s (%s); the run goes on, but will hardly recover: lower the learning rate "
+                       "(--lr X), compile with --clip-norm X, or look for data that are out of range\n",
+               stray.name, (long long)record.step + 1, (long long)totalSteps, std::isnan(stray.value) ? "NaN" : "infinite", where.c_str());
+}
+
 Status Metrics::record(const StepRecord &record, int64_t totalSteps) {
+  warn(record, totalSteps);
   double rate = record.seconds > 0 ? double(record.batch) / record.seconds : 0;
   if (file) {
     std::string line = "{\"step\":" + std::to_string(record.step) + ",\"loss\":" + record.loss.text() +

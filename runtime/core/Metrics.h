@@ -15,12 +15,20 @@ struct Measured {
   std::string text() const;
 };
 
+/// A loss that is NaN or infinite.
+struct StrayLoss {
+  const char *name = "loss";
+  double value = 0;
+  int64_t rank = 0, ranks = 0; ///< the first that has it, and how many; 0: there is none
+};
+
 struct StepRecord {
   int64_t step = 0; ///< from 0
   Measured loss, gradNorm, validationLoss;
   double lr = 0, seconds = 0;
   int64_t batch = 0, peakBytes = 0;
   std::vector<int64_t> bytesSent; ///< per rank
+  StrayLoss stray;
 };
 
 /// The JSON lines and the progress line; used by rank 0 only.
@@ -34,9 +42,11 @@ public:
   void endProgress();
 
 private:
+  /// Once a run: which loss is no finite number any more, and what helps.
+  void warn(const StepRecord &record, int64_t totalSteps);
   std::FILE *file = nullptr;
   std::string path;
-  bool showsProgress = false, isTerminal = false, lineIsOpen = false;
+  bool showsProgress = false, isTerminal = false, lineIsOpen = false, hasWarned = false;
   double lastShown = -1e9;
 };
 

@@ -40,9 +40,9 @@ Status Worker::openData(Dataset &data, Dataset &validation, int64_t &totalSteps)
   return Status::success();
 }
 
-/// The mean loss over the held-out batches. A program without actions of its own for this takes a whole step, and gets back
+/// The mean loss over the held-out batches into the record of a step. A program without actions of its own for this takes a whole step, and gets back
 /// what the step changed.
-Status Worker::validationLoss(Dataset &validation, Measured &loss) {
+Status Worker::validationLoss(Dataset &validation, StepRecord &of) {
   std::vector<std::pair<const Tensor *, std::vector<char>>> kept;
   bool restores = manifest.stages[0].evaluate.empty();
   for (const Tensor &tensor : store->stage().tensors)
@@ -59,11 +59,15 @@ Status Worker::validationLoss(Dataset &validation, Measured &loss) {
     PARA_TRY(runActions(restores ? step : evaluation));
     PARA_TRY(exchange(record, 0, ignored));
     sum += record.loss.value;
+    if (record.stray.ranks > 0 && of.stray.ranks == 0) {
+      of.stray = record.stray;
+      of.stray.name = "validation loss";
+    }
     for (auto &[tensor, bytes] : kept)
       PARA_TRY(device->write(tensor->offset, bytes.data(), tensor->localBytes()));
   }
-  loss = record.loss;
-  loss.value = sum / double(batches);
+  of.validationLoss = record.loss;
+  of.validationLoss.value = sum / double(batches);
   return Status::success();
 }
 
@@ -148,7 +152,7 @@ Status Worker::train(int &exitCode) {
     if (isLast)
       PARA_TRY(dumpState());
     if (!flags.validate.empty() && (isLast || (flags.validateEvery > 0 && steps % flags.validateEvery == 0)))
-      PARA_TRY(validationLoss(validation, record.validationLoss));
+      PARA_TRY(validationLoss(validation, record));
     if (isFirst())
       PARA_TRY(metrics.record(record, totalSteps));
     if (flags.saveEvery > 0 && steps % flags.saveEvery == 0)

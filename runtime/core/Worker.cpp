@@ -5,6 +5,7 @@
 #include "Launcher.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace para::runtime {
 
@@ -25,8 +26,7 @@ Status Worker::start() {
   Status status = resolveSegments();
   if (!status.failed())
     status = loadTensors();
-  PARA_TRY(world.agree(status));
-  return flags.verifyMemory ? world.agree(verifyMemory()) : Status::success();
+  return world.agree(status);
 }
 
 Status Worker::bind(const std::vector<Action> &actions, std::vector<Bound> &bound) {
@@ -44,16 +44,6 @@ Status Worker::bind(const std::vector<Action> &actions, std::vector<Bound> &boun
 Status Worker::resolveSegments() {
   PARA_TRY(bind(store->stage().actions, step));
   return bind(store->stage().evaluate, evaluation);
-}
-
-Status Worker::verifyMemory() {
-  // What the compiler planned is the prediction, unless the plan came with one of its own.
-  const std::vector<int64_t> planned = manifest.predictedPeakBytes.size() == size_t(world.size()) ? manifest.predictedPeakBytes : manifest.arenaBytesPerRank();
-  int64_t predicted = planned[size_t(world.rank())];
-  if (device->arenaBytes() != predicted)
-    return Status::error(format("--verify-memory: rank %lld took %lld bytes where %lld were predicted",
-                                (long long)world.rank(), (long long)device->arenaBytes(), (long long)predicted));
-  return Status::success();
 }
 
 Status Worker::loadTensors() {
@@ -189,6 +179,7 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   if (isFirst()) {
     record.bytesSent.clear();
     record.loss = record.gradNorm = {};
+    record.stray = {};
     for (int64_t i = 0; i < world.size(); ++i) {
       Report theirs;
       std::memcpy(&theirs, all.data() + size_t(i) * sizeof(Report), sizeof(Report));
@@ -196,6 +187,10 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
         record.loss = theirs.loss;
       if (!record.gradNorm.isKnown)
         record.gradNorm = theirs.gradNorm;
+      if (theirs.loss.isKnown && !std::isfinite(theirs.loss.value) && record.stray.ranks++ == 0) {
+        record.stray.value = theirs.loss.value;
+        record.stray.rank = i;
+      }
       record.bytesSent.push_back(theirs.bytesSent);
       if (theirs.stopSignal)
         verdict.stopSignal = theirs.stopSignal;

@@ -29,7 +29,6 @@ private:
   Status startTensor(const Tensor &tensor, const Checkpoint *checkpoint);
   Status initializeParameter(const Tensor &tensor);
   Status readSource(const Tensor &tensor);
-  Status verifyMemory();
   /// Fills the inputs. With several ranks an error in the data is kept for `exchange`, where all learn of it.
   Status feed(Dataset &data, int64_t position);
   Status writeHyper(int64_t step);
@@ -47,7 +46,7 @@ private:
 
   // Trainer.cpp
   Status openData(Dataset &data, Dataset &validation, int64_t &totalSteps);
-  Status validationLoss(Dataset &validation, Measured &loss);
+  Status validationLoss(Dataset &validation, StepRecord &of);
   Status saveNow(int64_t stepsDone);
   Status summarize(const StepRecord &last, const std::vector<double> &seconds, int64_t totalSteps);
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import harness
 from odd import make_model
-from recipes import BOUND, difference
+from recipes import Tally
 from shards import MESHES, ask
 
 #: random sets of constraints, and what is said of one that no plan honours
@@ -91,15 +91,15 @@ def check_random(model, folder, rng):
 
 def main():
     base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
-    passed = failed = refused = 0
+    tally, refused = Tally(), 0
     with tempfile.TemporaryDirectory(prefix="para-") as folder:
         model = make_model(folder, layers=2, hidden=12, heads=4, vocab=31, seq=5, batch=8)
         data = pathlib.Path(folder) / "data.npz"
         np.savez(f"{folder}/one.npz", **{name: values[:8] for name, values in np.load(data).items()})
-        serial = {m: harness.train(model, [*base, "--microbatches", str(m)], data=data) for m in (1, 2)}
+        tally.use(model, base, data)
         outputs = infer(model, [], folder)
         for plan, unsaid in PLANS:
-            name = " ".join(plan + unsaid)
+            label = " ".join(plan + unsaid) + "\n  "
             try:
                 annotated, again = pathlib.Path(folder) / "annotated.onnx", pathlib.Path(folder) / "again.onnx"
                 write = [harness.PARA_OPT, str(model), "--train", *base, *plan, *unsaid, "--emit=onnx", "-o", str(annotated)]
@@ -110,32 +110,25 @@ def main():
                     raise harness.Failed("written again it is another file")
                 if placement(model, ["--train", *base, *plan, *unsaid]) != placement(annotated, ["--train", *base, *unsaid]):
                     raise harness.Failed("read back it is another plan")
-                worst = difference(harness.train(annotated, [*base, *unsaid], data=data), serial[2 if "--microbatches" in unsaid else 1])
+                trained = tally.compare(unsaid, 2 if unsaid[:2] == ["--microbatches", "2"] else 1, of=annotated)
                 there = infer(annotated, [], folder)
-                off = max(harness.ratio(np.abs(there[key] - value), np.abs(value).max()) for key, value in outputs.items())
+                inferred = max((harness.ratio(np.abs(there[key] - value), np.abs(value).max()), f"output {key}") for key, value in outputs.items())
+                tally.add(label, max(trained, inferred))
             except harness.Failed as error:
-                print(f"{name}\n  FAILED: {error}", flush=True)
-                failed += 1
-                continue
-            good = worst[0] <= BOUND and off <= BOUND
-            passed += good
-            failed += not good
-            print(f"{name}\n  training {worst[0]:.1e}, inference {off:.1e}{'' if good else ' ! ' + worst[1]}", flush=True)
+                tally.fail(label, error)
         rng = random.Random(5)
         for _ in range(RANDOM):
             flags, wrong = check_random(model, folder, rng)
             if wrong == REFUSED:
                 refused += 1
                 continue
-            passed += not wrong
-            failed += bool(wrong)
             if wrong:
-                print(f"{' '.join(flags)}\n  FAILED: {wrong}", flush=True)
+                tally.fail(f"{' '.join(flags)}\n  ", wrong)
+            else:
+                tally.passed += 1
     if 2 * refused > RANDOM:
-        print(f"{refused} of {RANDOM} random sets are refused: too many to show anything")
-        failed += 1
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+        tally.fail("random sets: ", f"{refused} of {RANDOM} are refused: too many to show anything")
+    return tally.finish()
 
 
 if __name__ == "__main__":

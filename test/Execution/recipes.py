@@ -74,11 +74,11 @@ class Tally:
     def use(self, model, base, data):
         self.model, self.base, self.data, self.runs = model, list(base), data, {}
 
-    def compare(self, flags, microbatches):
-        """The largest difference of a run under the flags, and where it is."""
+    def compare(self, flags, microbatches, of=None):
+        """The largest difference of a run under the flags, of the model or another file of it, and where it is."""
         if microbatches not in self.runs:
             self.runs[microbatches] = harness.train(self.model, [*self.base, "--microbatches", str(microbatches)], data=self.data)
-        return difference(harness.train(self.model, [*self.base, *flags], data=self.data), self.runs[microbatches])
+        return difference(harness.train(of or self.model, [*self.base, *flags], data=self.data), self.runs[microbatches])
 
     def add(self, label, worst):
         good = worst[0] <= BOUND

@@ -15,7 +15,7 @@ import tempfile
 
 import harness
 from odd import make_model
-from recipes import BOUND, difference
+from recipes import Tally
 
 #: value -> its dimensions
 VALUES = {"input_ids": 2, "transformer.wte.weight": 2, "transformer.h.0.attn.c_attn.weight": 2, "transformer.h.0.mlp.c_fc.weight": 2, "transformer.h.1.mlp.c_fc.bias": 1,
@@ -40,23 +40,22 @@ def ask(rng):
 def main():
     base = ["--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1"]
     rng = random.Random(5)
-    passed = failed = 0
+    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="para-") as folder:
         model = make_model(folder, layers=2, hidden=12, heads=3, vocab=31, seq=5, batch=6)
-        data = pathlib.Path(folder) / "data.npz"
-        serial = harness.train(model, base, data=data)
+        tally.use(model, base, pathlib.Path(folder) / "data.npz")
         for number in range(24):
             mesh = MESHES[number % len(MESHES)]
             asked = dict(ask(rng) for _ in range(rng.randrange(1, 4)))
             flags = ["--mesh", mesh]
             for name, dims in asked.items():
                 flags += ["--shard", f"{name}=[{','.join(dims)}]"]
+            label = f"{' '.join(flags)}\n  "
             try:
                 text = harness.call([harness.PARA_OPT, str(model), "--train", *base, *flags, "--emit=plan", "-o", "-"])
-                worst = difference(harness.train(model, [*base, *flags], data=data), serial)
+                worst = tally.compare(flags, 1)
             except harness.Failed as error:
-                print(f"{' '.join(flags)}\n  FAILED: {error}")
-                failed += 1
+                tally.fail(label, error)
                 continue
             sizes = dict(item.split("=") for item in mesh.split(","))
             wrong = []
@@ -67,12 +66,11 @@ def main():
                     for dim, has in zip(dims, there):
                         if dim not in "_?" and sizes.get(dim, "1") != "1" and f'"{dim}"' not in has or dim == "_" and '"' in has.replace('"microbatch"', ""):
                             wrong.append(name)
-            good = worst[0] <= BOUND and not wrong
-            passed += good
-            failed += not good
-            print(f"{' '.join(flags)}\n  {worst[0]:.1e}{'' if good else ' ! ' + worst[1] + ' ' + str(wrong)}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+            if wrong:
+                tally.fail(label, f"not cut as asked: {', '.join(wrong)}")
+            else:
+                tally.add(label, worst)
+    return tally.finish()
 
 
 if __name__ == "__main__":

@@ -123,6 +123,51 @@ TEST(Recipes, Candidates) {
   }
   EXPECT_FALSE(getCandidates(fixed).empty());
 }
+
+// Against all ways to write the ranks as a product of five sizes.
+TEST(Recipes, MeshesAreThoseThatTheRequestAllows) {
+  auto getDivisors = [](llvm::StringRef, int64_t whole, const Plan &) {
+    std::vector<int64_t> divisors;
+    for (int64_t size = 1; size <= whole; ++size)
+      if (whole % size == 0)
+        divisors.push_back(size);
+    return divisors;
+  };
+  auto countMeshes = [&](const PlanRequest &request, llvm::function_ref<bool(const Plan &)> isAllowed) {
+    std::set<std::string> visited, expected;
+    int64_t visits = 0;
+    forEachMesh(request, request.ranks, /*idles=*/false, getDivisors, [&](const Plan &mesh) {
+      ++visits;
+      visited.insert(mesh.getMeshText());
+    });
+    Plan mesh;
+    for (mesh.tensor = 1; mesh.tensor <= request.ranks; ++mesh.tensor)
+      for (mesh.pipeline = 1; mesh.pipeline <= request.ranks; ++mesh.pipeline)
+        for (mesh.expert = 1; mesh.expert <= request.ranks; ++mesh.expert)
+          for (mesh.context = 1; mesh.context <= request.ranks; ++mesh.context)
+            for (mesh.data = 1; mesh.data <= request.ranks; ++mesh.data)
+              if (mesh.getNumRanks() == request.ranks && mesh.getBatchRanks() <= request.batch && isAllowed(mesh))
+                expected.insert(mesh.getMeshText());
+    EXPECT_EQ(visited, expected);
+    EXPECT_EQ(visits, int64_t(visited.size()));
+    return visits;
+  };
+  PlanRequest open = request(12);
+  open.batch = 16;
+  EXPECT_EQ(countMeshes(open, [](const Plan &mesh) { return mesh.expert == 1 && mesh.context == 1; }), 18);
+  open.experts = 4;
+  EXPECT_GT(countMeshes(open, [](const Plan &mesh) { return 4 % mesh.expert == 0 && mesh.context == 1; }), 18);
+  open.batch = 3; // experts share the samples with data: sequences are cut beside them, too
+  EXPECT_GT(countMeshes(open, [](const Plan &mesh) { return 4 % mesh.expert == 0 && (mesh.context == 1 || mesh.getReplicas() > 3); }), 18);
+  open.mesh = {{"context", 2}, {"expert", 3}};
+  EXPECT_GT(countMeshes(open, [](const Plan &mesh) { return mesh.context == 2 && mesh.expert == 3; }), 0);
+  open.mesh = {{"data", 3}};
+  open.experts = 0;
+  EXPECT_GT(countMeshes(open, [](const Plan &mesh) { return mesh.data == 3 && mesh.expert == 1 && (mesh.context == 1 || mesh.getReplicas() > 3); }), 0);
+  open.mesh = {{"tensor", 5}};
+  EXPECT_EQ(countMeshes(open, [](const Plan &mesh) { return mesh.tensor == 5; }), 0);
+}
+
 // Plans from before these fields were there keep everything and cut no sequence.
 TEST(Plan, OldFilesAreRead) {
   Plan plan = llvm::cantFail(Plan::fromJson(llvm::cantFail(llvm::json::parse(R"({"version": 1, "mesh": {"tensor": 2}})"))));

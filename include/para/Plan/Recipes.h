@@ -8,6 +8,8 @@
 
 #include "para/Plan/Plan.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace para {
 
 /// What a recipe is made for. Fields that are given (not 0, not -1, not empty) are fixed.
@@ -43,6 +45,15 @@ llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
 
 /// The plan with every recomputation that the request leaves open; itself, first, where it leaves none.
 std::vector<Plan> getRecomputations(const Plan &plan, const PlanRequest &request);
+
+/// The sizes that are tried of an axis which the request leaves open: divisors of the `whole` ranks that are left for it and the axes behind
+/// it. Those before it are set in `mesh`; the order is tensor, pipeline, expert, context, and `data` takes the rest.
+using MeshSizes = llvm::function_ref<std::vector<int64_t>(llvm::StringRef axis, int64_t whole, const Plan &mesh)>;
+
+/// Visits the meshes of so many ranks with the sizes that the request gives and `sizes` tries. Of axes that are left open, `expert` has as many
+/// experts on each rank, and `context` cuts sequences only where ranks are more than samples; every rank of `data` and `expert` has a sample,
+/// or `idles`: some may have none. Axes that shards are asked for over have ranks.
+void forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, MeshSizes sizes, llvm::function_ref<void(const Plan &mesh)> visit);
 
 /// All plans that are in the race: every recipe and every product of up to three axes that the request allows, in a fixed order.
 std::vector<Plan> getCandidates(const PlanRequest &request);

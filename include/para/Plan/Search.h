@@ -108,16 +108,17 @@ public:
   void setRequest(const PlanRequest &request);
 
   /// All plans that the request allows, the fastest that fits first, then by time, those that do not fit last. So many of the best are
-  /// simulated action by action; the others' times are estimates. `onlyKnown`: nothing is partitioned for it in a way that is new.
-  std::vector<RacedPlan> run(size_t simulated = 24, bool onlyKnown = false);
+  /// simulated action by action; the others' times are estimates. `onlyKnown`: nothing is partitioned for it in a way that is new, but for
+  /// what differs from the plan `near` in `tensor` or `context` alone, by the next larger or smaller size.
+  std::vector<RacedPlan> run(size_t simulated = 24, bool onlyKnown = false, const Plan *near = nullptr);
   /// One plan, simulated. Its fault says why it cannot run, or why it has no price.
   RacedPlan price(const Plan &plan);
   PlanParts dissect(const Plan &plan);
 
 private:
   /// Ranks that have no sample, which is legal and a waste, are in the race only where every plan that the request allows has some.
-  std::vector<Plan> getPlans(bool onlyKnown);
-  std::vector<Plan> getPlans(bool onlyKnown, bool idles);
+  std::vector<Plan> getPlans(bool onlyKnown, const Plan *near);
+  std::vector<Plan> getPlans(bool onlyKnown, const Plan *near, bool idles);
   bool canCutSequence(int64_t tensor);
   RacedPlan estimate(const Plan &plan);
   /// Adds plans of fewer microbatches than were tried, where the fewest of these were the fastest by far: of small models.
