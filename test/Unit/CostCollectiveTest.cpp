@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
 using namespace para;
 
 namespace {
@@ -169,4 +172,26 @@ TEST(CostCollective, PlainLinks) {
   EXPECT_NEAR(collectiveSeconds(host, CollectiveKind::AllToAll, 1e9, 4, 1), 3e-6 + 0.75, 1e-9);
   EXPECT_NEAR(collectiveSeconds(host, CollectiveKind::SendReceive, 1e9, 4, 1), 1e-6 + 1, 1e-9);
   EXPECT_NEAR(allReduce(host, 4, 4), 4e-6, 1e-7) << "a tree of two levels, up and down";
+}
+
+// Of the copies of a row, which go to members drawn at random, one enters each block that has members for it.
+TEST(CostCollective, RowsEnterOnce) {
+  Machine host = Machine::getHost(4);
+  host.classes[0].levels[0].bytesPerSecond = 1e9;
+  host.classes[0].levels[0].seconds = 0;
+  std::mt19937 random(1);
+  for (int copies : {1, 2, 8}) {
+    double entered = 0, draws = 20000;
+    for (int draw = 0; draw < int(draws); ++draw) {
+      std::set<unsigned> members;
+      for (int copy = 0; copy < copies; ++copy)
+        members.insert(random() % 4);
+      entered += double(members.size()) / draws;
+    }
+    EXPECT_NEAR(collectiveSeconds(host, CollectiveKind::AllToAll, 1e9, 4, 1, copies), 0.75 * entered / copies, 0.01) << copies;
+  }
+  // Of two nodes of eight, nearly all rows go to the other one, once instead of four times.
+  Machine nodes = get("h100:2");
+  double all = collectiveSeconds(nodes, CollectiveKind::AllToAll, kGiB, 16, 1), once = collectiveSeconds(nodes, CollectiveKind::AllToAll, kGiB, 16, 1, 8);
+  EXPECT_NEAR(once / all, 0.25, 0.02);
 }
