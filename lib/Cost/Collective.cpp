@@ -216,7 +216,8 @@ private:
     return start + steps + seconds + getRamp(ramp, seconds);
   }
 
-  /// Of the copies of a row, those that enter one of `blocks` alike: each is wanted by that many of `copies` draws at least once.
+  /// Of the copies of a row, the share that enters a block: the expected number of distinct blocks among so many independent draws, over the
+  /// draws. Experts of a row differ, so that it is a little more where they are few.
   double getEntering(double blocks) const { return copies <= 1 ? 1 : blocks * (1 - std::pow(1 - 1 / blocks, copies)) / copies; }
 
   /// Each to each; what leaves a block goes over the links outside, of which each device has its own.

@@ -181,6 +181,8 @@ llvm::Expected<DeviceClass> readClass(const llvm::json::Object &object) {
 llvm::Expected<Machine> readShort(const llvm::json::Object &object, std::string name) {
   if (auto error = checkKeys<Short>(object, "a machine", {"name", "devices", "ranks_per_node", "nodes"}, kShortFields))
     return std::move(error);
+  if (object.get("devices"))
+    return fail("'devices' of the machine must be a list of classes of devices; 'ranks_per_node' and 'nodes' tell how many there are of one class");
   for (llvm::StringRef key : {"ranks_per_node", "nodes"})
     if (const llvm::json::Value *value = object.get(key); value && !value->getAsInteger())
       return fail("'" + key + "' of the machine must be a whole number");

@@ -159,8 +159,8 @@ ArrayRef<Flag> getFlags() {
            return fail("'" + value + "' is none of 0, 1, 2, 3");
          return Error::success();
        }},
-      {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
-      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: of a machine, where it is faster)", Takes::OptionalValue,
+      {"--pipeline-schedule", "S", "gpipe, 1f1b; to be simulated only, with --machine: interleaved:V (V chunks a stage), zb-h1, zb-h2, zb-v", Takes::Value, checked(&D::schedule, checkScheduleName)},
+      {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: with --machine, where it is faster; else never)", Takes::OptionalValue,
        [](D &options, StringRef value) -> Error {
          if (!value.empty() && value != "off")
            return fail("'" + value + "' is not 'off'");
@@ -251,8 +251,8 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--json is for the numbers of --simulate and --explain");
   if ((options.precision == "bf16" || options.precision == "f16" || options.precision == "f8" || !options.widths.empty()) && !((options.simulate || options.emit == "onnx") && !options.machine.empty()))
     return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
-  if (!options.schedule.empty() && !options.simulate && !is_contained(getCompiledScheduleNames(), options.schedule))
-    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated (--simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
+  if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
+    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
   if (!options.train && (options.recompute == "selective" || options.recompute == "full"))
     return fail("--recompute=" + options.recompute + ": it is for the backward pass of training (--train)");
   if (!options.train && options.zero > 0)

@@ -2,6 +2,7 @@
 #include "OpFacts.h"
 #include "UnderWay.h"
 
+#include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -23,7 +24,7 @@ struct PlaceSumsPass : public para::impl::PlaceSumsPassBase<PlaceSumsPass> {
       for (auto message : func.getBody().front().getOps<rt::CallOp>())
         if (Operation *limit = limits.lookup(message))
           for (Operation *user : message->getUsers())
-            if (isAccumulate(user) && limit->isBeforeInBlock(user))
+            if (isAccumulate(user) && getPhase(user) == getPhase(message) && limit->isBeforeInBlock(user))
               user->moveBefore(limit);
     }
   }

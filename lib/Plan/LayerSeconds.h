@@ -10,7 +10,7 @@ namespace para {
 struct LayerSeconds {
   double forward = 0, backwardInput = 0, backwardWeight = 0;
   double forwardTraffic = 0, backwardTraffic = 0; ///< within the layer: over `tensor`, `expert`, `context`
-  double exchange = 0;                            ///< of these, of rows among experts
+  double forwardExchange = 0, backwardExchange = 0; ///< of these, of rows among experts
   double gather = 0, scatter = 0;                 ///< over replicas, in every microbatch: of parameters (ZeRO-3), of gradients (from ZeRO-2 on)
   double hostForward = 0, hostBackward = 0;       ///< of the host, to start all that
   double products = 0, streams = 0, attention = 0; ///< parts of `forward`

@@ -107,9 +107,24 @@ static std::vector<std::pair<std::string, bool>> getKinds(const SearchOptions &o
   return kinds;
 }
 
+bool PlanRace::hasBusyMesh() const {
+  bool has = false;
+  auto getSizes = [&](StringRef axis, int64_t whole, const Plan &mesh) { return getSizesOf(axis, whole, mesh); };
+  forEachMesh(options.request, options.machine.getNumRanks(), /*idles=*/false, getSizes, [&](const Plan &mesh) {
+    has |= !options.request.microbatches || options.request.microbatches <= int64_t(llvm::divideCeil(options.request.batch, mesh.getBatchRanks()));
+  });
+  return has;
+}
+
+std::vector<int64_t> PlanRace::getSizesOf(StringRef axis, int64_t whole, const Plan &mesh) const {
+  if (axis == "context")
+    return getContexts(options.request, whole, mesh.expert);
+  auto [layers, mostTensor] = getLimits();
+  return divisorsOf(whole, axis == "tensor" ? mostTensor : axis == "pipeline" ? layers : std::max<int64_t>(1, options.request.experts));
+}
+
 std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near) {
-  std::vector<Plan> plans = getPlans(onlyKnown, near, false);
-  return plans.empty() ? getPlans(onlyKnown, near, true) : plans;
+  return getPlans(onlyKnown, near, !hasBusyMesh());
 }
 
 std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near, bool idles) {
@@ -163,11 +178,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near, bool idle
       }
     }
   };
-  auto [layers, mostTensor] = getLimits();
-  std::map<StringRef, int64_t> most = {{"tensor", mostTensor}, {"pipeline", layers}, {"expert", std::max<int64_t>(1, request.experts)}};
-  auto getSizes = [&](StringRef axis, int64_t whole, const Plan &mesh) {
-    return axis == "context" ? getContexts(request, whole, mesh.expert) : divisorsOf(whole, most.at(axis));
-  };
+  auto getSizes = [&](StringRef axis, int64_t whole, const Plan &mesh) { return getSizesOf(axis, whole, mesh); };
   forEachMesh(request, ranks, idles, getSizes, addPlans);
   return plans;
 }

@@ -15,7 +15,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 // network for each GB/s of a host core. The planner prices whole plans by the machine itself.
 constexpr double kSecondsPerFlop = 1e-11, kSecondsPerByte = 1e-10, kSecondsPerSentByte = 5e-10;
 /// Bytes for which rows rather go to experts than experts' matrices to rows: more than there are.
-constexpr double kExpertsStay = 1e20;
+constexpr double kExpertsStay = 1e12;
 
 class Propagator {
 public:
@@ -65,7 +65,7 @@ private:
     Sharding sharding = shardings[value];
     Sharding finished = sharding;
     finished.partial.clear();
-    if (sharding.partial.empty() || !isThere(value, finished))
+    if (sharding.partial.empty() || !isThere(user, value, finished))
       return sharding;
     if (sharding.isPartial(kMicrobatch))
       finished.addPartial(StringAttr::get(main.getContext(), kMicrobatch));
@@ -91,9 +91,11 @@ private:
     best.annotate(op);
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       Sharding wanted = projection.getOperand(best, index);
+      Sharding from = operands[index];
       wanted.removePartial(kMicrobatch);
-      if (wanted != operands[index] && wanted.partial.empty())
-        moved[operand].push_back(wanted);
+      from.removePartial(kMicrobatch);
+      if (wanted != from && wanted.partial.empty() && !isThere(op, operand, wanted))
+        moved[operand].push_back({op, wanted});
     }
     if (context)
       for (auto [index, operand] : llvm::enumerate(op->getOperands()))
@@ -185,12 +187,13 @@ private:
           wanted.addPartial(axis);
       from.removePartial(kMicrobatch);
       wanted.removePartial(kMicrobatch);
-      if (isThere(operand, wanted))
+      bool isThere = this->isThere(op, operand, wanted);
+      if (gathersExperts(operand, from, wanted))
+        sent += kExpertsStay;
+      if (isThere)
         continue;
       const auto &path = reshards.find(typeOf(operand), from, wanted);
       sent += path ? double(path->bytes) : 1e30;
-      if (gathersExperts(operand, from, wanted))
-        sent += kExpertsStay;
     }
     for (auto [index, result] : llvm::enumerate(op->getResults())) {
       Sharding sharding = projection.getResult(split, index);
@@ -202,10 +205,16 @@ private:
     return (structured.getFlops() * kSecondsPerFlop + structured.getBytesMoved() * kSecondsPerByte) / pieces + sent * kSecondsPerSentByte;
   }
 
-  /// Whether an op before has wanted it so: what has been moved there stays there.
-  bool isThere(Value value, const Sharding &wanted) const {
+  /// Whether an op before `op` has wanted it so. What has been moved stays there for its stage; of arguments, for its phase.
+  bool isThere(Operation *op, Value value, const Sharding &wanted) const {
     auto it = moved.find(value);
-    return it != moved.end() && llvm::is_contained(it->second, wanted);
+    return it != moved.end() && llvm::any_of(it->second, [&](const std::pair<Operation *, Sharding> &other) {
+      return other.second == wanted && getStage(other.first) == getStage(op) && (value.getDefiningOp() || getPhase(other.first) == getPhase(op));
+    });
+  }
+  static int64_t getStage(Operation *op) {
+    auto stage = op->getAttrOfType<IntegerAttr>("para.stage");
+    return stage ? stage.getInt() : 0;
   }
 
   /// A parameter that is cut over `expert` is to leave the rank.
@@ -311,7 +320,7 @@ private:
   const PropagationViews &views;
   ReshardFinder reshards;
   llvm::DenseMap<Value, Sharding> shardings;
-  llvm::DenseMap<Value, SmallVector<Sharding>> moved; ///< what ops so far have wanted of it besides
+  llvm::DenseMap<Value, SmallVector<std::pair<Operation *, Sharding>, 2>> moved; ///< what ops so far have wanted of it besides
   std::optional<SequenceCuts> rows; ///< under sequence parallelism
   std::optional<ContextRows> context;
   SmallVector<Operation *> targeted;

@@ -80,13 +80,16 @@ double WorkCollector::getCopies(Operation *exchange) const {
   if (double copies = ratio(filled.getDefiningOp(), filled); copies > 0)
     return copies;
   SmallVector<Value> values(exchange->getResults());
+  llvm::DenseSet<Value> seen;
   while (!values.empty()) {
     Value value = values.pop_back_val();
     for (Operation *user : value.getUsers()) {
       if (double copies = ratio(user, value); copies > 0)
         return copies;
       if (auto it = nodes.find(user); it != nodes.end() && it->second.isMove)
-        values.append(user->result_begin(), user->result_end());
+        for (Value result : user->getResults())
+          if (seen.insert(result).second)
+            values.push_back(result);
     }
   }
   return 0;

@@ -247,9 +247,14 @@ private:
     seconds.backwardWeight = compute(work.backwardWeight);
     seconds.forwardTraffic = traffic(work.forward);
     seconds.backwardTraffic = traffic(work.backwardInput) + traffic(work.backwardWeight);
-    for (const PhaseWork *phase : {&work.forward, &work.backwardInput, &work.backwardWeight})
-      for (const TrafficWork &message : phase->traffic)
-        seconds.exchange += message.copies > 0 ? send(message, plan) : 0;
+    auto exchange = [&](const PhaseWork &phase) {
+      double total = 0;
+      for (const TrafficWork &message : phase.traffic)
+        total += message.copies > 0 ? send(message, plan) : 0;
+      return total;
+    };
+    seconds.forwardExchange = exchange(work.forward);
+    seconds.backwardExchange = exchange(work.backwardInput) + exchange(work.backwardWeight);
     if (plan.zero >= 2 && options.request.train)
       seconds.scatter = sendParameters(CollectiveKind::ReduceScatter, work, sentGradientBytes(work), plan);
     if (plan.zero >= 3)
@@ -317,12 +322,15 @@ private:
     if (options.request.train)
       cost.backwardTraffic += exposed(seconds.gather + seconds.scatter, backward, execution.gatherOverlap);
     auto getTraffic = [](const StageCost &of) { return of.forwardTraffic + of.backwardTraffic; };
-    double traffic = getTraffic(cost) - getTraffic(before), beside = execution.trafficOverlap * (traffic - seconds.exchange) + execution.exchangeOverlap * seconds.exchange;
-    if (traffic > 0) // the mean of all messages so far
-      cost.trafficOverlap = std::clamp((before.trafficOverlap * getTraffic(before) + beside) / getTraffic(cost), 0.0, 1.0);
-    auto getSeconds = [&](double compute, double sent) { return compute + sent - std::min(traffic > 0 ? beside / traffic * sent : 0, compute); };
-    host.add(seconds.hostForward, getSeconds(seconds.forward, cost.forwardTraffic - before.forwardTraffic), seconds.hostBackward + (seconds.forward > 0 ? seconds.hostForward * again / seconds.forward : 0),
-             getSeconds(backward, cost.backwardTraffic - before.backwardTraffic));
+    double forwardSent = cost.forwardTraffic - before.forwardTraffic, backwardSent = cost.backwardTraffic - before.backwardTraffic;
+    auto getBeside = [&](double sent, double exchanged) { return execution.trafficOverlap * (sent - exchanged) + execution.exchangeOverlap * exchanged; };
+    double forwardBeside = getBeside(forwardSent, seconds.forwardExchange);
+    double backwardBeside = getBeside(backwardSent, seconds.backwardExchange + (recomputes ? execution.layersAgain * seconds.forwardExchange : 0));
+    if (getTraffic(cost) > 0) // the mean of all messages so far
+      cost.trafficOverlap = std::clamp((before.trafficOverlap * getTraffic(before) + forwardBeside + backwardBeside) / getTraffic(cost), 0.0, 1.0);
+    auto getSeconds = [&](double compute, double sent, double beside) { return compute + sent - std::min(beside, compute); };
+    host.add(seconds.hostForward, getSeconds(seconds.forward, forwardSent, forwardBeside), seconds.hostBackward + (seconds.forward > 0 ? seconds.hostForward * again / seconds.forward : 0),
+             getSeconds(backward, backwardSent, backwardBeside));
     double keeps = plan.recompute == "selective" ? work.keptBytes - work.scoreBytes : work.keptBytes;
     if (recomputes)
       keeps += execution.layersAgain * (work.boundaryBytes - keeps);

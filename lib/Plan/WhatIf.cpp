@@ -58,7 +58,7 @@ public:
       if (!plans.empty() && plans.front().fault.empty())
         what.plan = plans.front();
       else
-        what.note = plans.empty() ? explainNoPlans(race.getOptions().request, race.getLimits()) : plans.front().fault;
+        what.note = plans.empty() ? llvm::formatv("no mesh of {0} devices that is like this one", other.getNumRanks()).str() : plans.front().fault;
     }
     if (what.plan && what.plan->price.seconds > 0)
       what.gain = chosen.price.seconds / what.plan->price.seconds - 1;

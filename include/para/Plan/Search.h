@@ -119,6 +119,9 @@ private:
   /// Ranks that have no sample, which is legal and a waste, are in the race only where every plan that the request allows has some.
   std::vector<Plan> getPlans(bool onlyKnown, const Plan *near);
   std::vector<Plan> getPlans(bool onlyKnown, const Plan *near, bool idles);
+  bool hasBusyMesh() const; ///< one whose ranks all have samples, in each microbatch
+  /// Of an axis that the request leaves open, for forEachMesh().
+  std::vector<int64_t> getSizesOf(llvm::StringRef axis, int64_t whole, const Plan &mesh) const;
   bool canCutSequence(int64_t tensor);
   RacedPlan estimate(const Plan &plan);
   /// Adds plans of fewer microbatches than were tried, where the fewest of these were the fastest by far: of small models.

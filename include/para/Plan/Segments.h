@@ -48,7 +48,7 @@ struct TrafficWork {
   std::string axis;
   double bytes = 0;      ///< of the whole buffer: the gathered one, the unreduced one
   bool isEarly = false;  ///< depends on parameters alone and may run before it is wanted
-  double copies = 0;     ///< of each row in the buffer, where rows are exchanged with those who want them; 0: it is not such an exchange
+  double copies = 0;     ///< of each row in the buffer, 1 or more, where rows are exchanged with those who want them; 0: it is not such an exchange
 };
 
 struct PhaseWork {

@@ -44,7 +44,7 @@ struct MergeTransposeSplit : OpRewritePattern<ReshapeOp> {
 /// a loss does with each row happens before they are merged, and sums go over both.
 RankedTensorType getRows(Value merged) {
   auto merge = merged.getDefiningOp<ReshapeOp>();
-  if (!merge || merge.getType().getRank() != 1 || merge.getInput().getType().getRank() < 2)
+  if (!merge || merge.getType().getRank() != 1 || llvm::count_if(merge.getInput().getType().getShape(), [](int64_t size) { return size > 1; }) < 2)
     return {};
   return merge.getInput().getType();
 }
@@ -67,9 +67,8 @@ struct ElementsOfMerged : RewritePattern {
   ElementsOfMerged(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    auto structured = dyn_cast<StructureOpInterface>(op);
     auto result = op->getNumResults() == 1 && op->getNumOperands() > 0 ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
-    if (!structured || !result || result.getRank() != 1 || isa<ReshapeOp>(op))
+    if (!op->hasTrait<OpTrait::Elementwise>() || !result || result.getRank() != 1)
       return failure();
     RankedTensorType rows;
     for (Value operand : op->getOperands()) {
@@ -84,8 +83,7 @@ struct ElementsOfMerged : RewritePattern {
         return failure();
       rows = own ? own : rows;
     }
-    Structure structure = structured.getStructure();
-    if (!rows || structure.factors.size() != 1 || structure.factors[0].kind != FactorKind::Parallel)
+    if (!rows)
       return failure();
     TensorBuilder t(op->getLoc(), rewriter);
     SmallVector<Value> operands;

@@ -56,3 +56,15 @@ func.func @other_rows(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>) -> tensor<6xf32>
   %4 = para.add %2, %3 : tensor<6xf32>
   return %4 : tensor<6xf32>
 }
+
+// Nor do ops that speak of dimensions; and what drops a dimension of one element merges none.
+// CHECK-LABEL: func @other_ops
+// CHECK: para.slice %{{.*}} [0] [1] : tensor<6xf32> -> tensor<6xf32>
+// CHECK: para.exp %{{.*}} : tensor<6xf32>
+func.func @other_ops(%x: tensor<2x3xf32>, %y: tensor<6x1xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %0 = para.reshape %x : tensor<2x3xf32> -> tensor<6xf32>
+  %1 = para.slice %0 [0] [1] : tensor<6xf32> -> tensor<6xf32>
+  %2 = para.reshape %y : tensor<6x1xf32> -> tensor<6xf32>
+  %3 = para.exp %2 : tensor<6xf32>
+  return %1, %3 : tensor<6xf32>, tensor<6xf32>
+}
