@@ -90,7 +90,11 @@ private:
         return main.emitError() << "--shard " << name << ": the model has no parameter, input or node of that name";
       if (llvm::Error error = constraint->check(typeOf(value)))
         return main.emitError() << "--shard " << name << "=" << text << ": " << llvm::toString(std::move(error));
-      if (auto argument = dyn_cast<BlockArgument>(value))
+      auto argument = dyn_cast<BlockArgument>(value);
+      bool isInput = argument && getArgKind(main, argument.getArgNumber()) == "input";
+      if (isInput && llvm::any_of(constraint->dims, [](const auto &cut) { return cut && cut->blocks > 1; }))
+        return main.emitError() << "--shard " << name << "=" << text << ": data are given to ranks in one piece each, and blocks of an input cannot be cut: leave the number of blocks out";
+      if (argument)
         arguments[argument.getArgNumber()] = *constraint;
       else
         views.constraints[value.getDefiningOp()] = *constraint;
