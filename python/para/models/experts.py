@@ -16,8 +16,10 @@ def check(experts, top_k, dtype, seq=None, capacity_factor=1.0, groups=1):
         raise sizes.SizeError(f"--top-k {top_k} is more than --experts {experts}")
     if dtype == "bfloat16":
         raise sizes.SizeError("--dtype bfloat16: ONNX's Einsum, which experts need, does not take it; float16 and float32 do")
-    sizes.within("capacity_factor", capacity_factor, 0.001, experts)
-    if groups > 1 and (isinstance(seq, str) or seq % groups):
+    sizes.within("capacity_factor", capacity_factor, 0.001, max(experts, 1.25))
+    if groups > 1 and isinstance(seq, str):
+        raise sizes.SizeError(f"--groups {groups} are parts of a sequence whose length is known: give --seq N")
+    if groups > 1 and seq % groups:
         raise sizes.SizeError(f"--groups {groups} does not divide --seq {seq}")
 
 
