@@ -31,12 +31,7 @@ std::vector<int64_t> divisorsOf(int64_t whole, int64_t most) {
 
 /// Whether no other divisor of `whole` is between them.
 bool areNeighbours(int64_t a, int64_t b, int64_t whole) {
-  if (a > b)
-    std::swap(a, b);
-  for (int64_t between = a + 1; between < b; ++between)
-    if (whole % between == 0)
-      return false;
-  return a != b;
+  return a != b && llvm::none_of(getDivisors(whole), [&](int64_t size) { return std::min(a, b) < size && size < std::max(a, b); });
 }
 
 /// Microbatches that are tried of so many rows a rank, most first; the last one may be smaller. `idles`: some may leave ranks without a row.

@@ -132,6 +132,14 @@ std::vector<Plan> para::getRecomputations(const Plan &plan, const PlanRequest &r
   return plans;
 }
 
+std::vector<int64_t> para::getDivisors(int64_t whole) {
+  std::vector<int64_t> divisors;
+  for (int64_t size = 1; size <= whole; ++size)
+    if (whole % size == 0)
+      divisors.push_back(size);
+  return divisors;
+}
+
 void para::forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, MeshSizes sizes, llvm::function_ref<void(const Plan &mesh)> visit) {
   const std::set<std::string> shardAxes = getShardAxes(request.shards);
   Plan mesh;
@@ -168,17 +176,11 @@ void para::forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, Me
 
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
-  auto getDivisors = [](llvm::StringRef, int64_t whole, const Plan &) {
-    std::vector<int64_t> divisors;
-    for (int64_t size = 1; size <= whole; ++size)
-      if (whole % size == 0)
-        divisors.push_back(size);
-    return divisors;
-  };
+  auto getSizes = [](llvm::StringRef, int64_t whole, const Plan &) { return getDivisors(whole); };
   std::vector<Plan> meshes;
   for (bool idles : {false, true})
     if (meshes.empty())
-      forEachMesh(request, request.ranks, idles, getDivisors, [&](const Plan &mesh) {
+      forEachMesh(request, request.ranks, idles, getSizes, [&](const Plan &mesh) {
         if (!request.sequenceParallel || mesh.tensor > 1) // without, there are no sums to cut
           meshes.push_back(mesh);
       });

@@ -46,6 +46,9 @@ llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
 /// The plan with every recomputation that the request leaves open; itself, first, where it leaves none.
 std::vector<Plan> getRecomputations(const Plan &plan, const PlanRequest &request);
 
+/// All numbers that divide it, ascending.
+std::vector<int64_t> getDivisors(int64_t whole);
+
 /// The sizes that are tried of an axis which the request leaves open: divisors of the `whole` ranks that are left for it and the axes behind
 /// it. Those before it are set in `mesh`; the order is tensor, pipeline, expert, context, and `data` takes the rest.
 using MeshSizes = llvm::function_ref<std::vector<int64_t>(llvm::StringRef axis, int64_t whole, const Plan &mesh)>;
