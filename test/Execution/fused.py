@@ -25,6 +25,16 @@ BATCH, SEQUENCE, HIDDEN, HEADS = 4, 5, 24, 6
 SIZE = HIDDEN // HEADS
 
 #: How queries, keys and values [batch, heads, sequence, size] come out of `fused` [batch, sequence, 3 hidden].
+def take_apart(shape, order):
+    """Reshaped to `shape` and transposed to `order`, which puts queries, keys and values first."""
+    return f"""
+      five = Reshape(fused, {shape})
+      moved = Transpose<perm = {order}>(five)
+      q_heads = Gather<axis = 0>(moved, zero)
+      k_heads = Gather<axis = 0>(moved, one)
+      v_heads = Gather<axis = 0>(moved, two)"""
+
+
 WAYS = {
     "Split": """
       q_flat, k_flat, v_flat = Split<axis = 2, num_outputs = 3>(fused)
@@ -34,18 +44,8 @@ WAYS = {
       q_heads = Transpose<perm = [0, 2, 1, 3]>(q)
       k_heads = Transpose<perm = [0, 2, 1, 3]>(k)
       v_heads = Transpose<perm = [0, 2, 1, 3]>(v)""",
-    "Gather, three in front": """
-      five = Reshape(fused, in_front)
-      moved = Transpose<perm = [2, 0, 3, 1, 4]>(five)
-      q_heads = Gather<axis = 0>(moved, zero)
-      k_heads = Gather<axis = 0>(moved, one)
-      v_heads = Gather<axis = 0>(moved, two)""",
-    "Gather, three behind": """
-      five = Reshape(fused, behind)
-      moved = Transpose<perm = [3, 0, 2, 1, 4]>(five)
-      q_heads = Gather<axis = 0>(moved, zero)
-      k_heads = Gather<axis = 0>(moved, one)
-      v_heads = Gather<axis = 0>(moved, two)""",
+    "Gather, three in front": take_apart("in_front", [2, 0, 3, 1, 4]),
+    "Gather, three behind": take_apart("behind", [3, 0, 2, 1, 4]),
 }
 
 
