@@ -6,8 +6,9 @@
 A GPT and a Llama with more bytes of parameters than of activations, made here, on 2 and 4 ranks of `data`, in one piece, in
 microbatches and in two stages. For n ranks and P bytes of parameters on a rank, ZeRO-1 keeps (n-1)/n of 2 P less of the optimizer's
 state than DDP, and ZeRO-3 as much of P less of parameters than ZeRO-2 (Rajbhandari et al. 2020); checked is at least SHARE of that,
-for messages need room. ZeRO-2 takes less than ZeRO-1: in one piece, where ZeRO-1 has each gradient only up to its update, how much
-less is not said. On 2 ranks it is also measured: the run's peak is the arena that the compiler planned. Exit status 1 if anything does not hold.
+and 0.6 of it for two stages, for messages need room. ZeRO-2 takes less than ZeRO-1: in one piece, where ZeRO-1 has each gradient only up to its update, how much
+less is not said. Bytes are of the arenas that the programs say they take, which is all they have for tensors. Exit status 1 if anything does not
+hold.
 """
 
 import json
@@ -28,16 +29,12 @@ SHARE = {1: 0.75, 2: 0, 3: 0.75}
 
 
 def make(folder, name):
-    """A model with weights, and samples for it: (path, path)."""
+    """A model with weights; its path."""
     model = f"{folder}/{name}.onnx"
     python = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python")}
     subprocess.run([sys.executable, "-m", "para.models", name, *MODELS[name], "--seq", "16", "--batch", "8", "--weights", "1", "-o", model], check=True,
                    env=python, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    import numpy as np
-
-    tokens = np.random.default_rng(3).integers(0, 96, (16, 17))
-    np.savez(f"{folder}/{name}.npz", input_ids=tokens[:, :-1], labels=tokens[:, 1:])
-    return model, f"{folder}/{name}.npz"
+    return model
 
 
 def compile_for(model, exe, flags):
@@ -46,19 +43,12 @@ def compile_for(model, exe, flags):
     return json.loads(harness.call([exe, "--info=json"]))
 
 
-def taken(exe, data):
-    """Peak bytes of a run of two steps."""
-    with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
-        harness.call([exe, "--threads", "1", "--data", data, "--steps", "2", "--metrics", metrics.name, "--progress=never"])
-        return json.loads(open(metrics.name).read().splitlines()[-1])["peak_bytes"]
-
-
 def main():
     passed = failed = 0
     print(f"{'model':<8}{'shape':<16}{'ranks':>5}" + "".join(f"{f'zero {level}':>12}" for level in range(4)))
     with tempfile.TemporaryDirectory(prefix="para-") as folder:
         for name in MODELS:
-            model, data = make(folder, name)
+            model = make(folder, name)
             for shape, (axes, stages, flags) in SHAPES.items():
                 for n in (2, 4):
                     found, faults = [], []
@@ -72,8 +62,6 @@ def main():
                         saved = SHARE[level] * (2 if level == 1 else 1) * (n - 1) / n * parameters / stages * (1 if stages == 1 else 0.6)
                         if peaks[level] >= peaks[level - 1] - saved:
                             faults.append(f"zero {level} saves {peaks[level - 1] - peaks[level]} bytes, not {saved:.0f}")
-                    if n == 2 and taken(f"{folder}/exe", data) != max(found[3]):
-                        faults.append("not the planned memory")
                     passed, failed = passed + (not faults), failed + bool(faults)
                     print(f"{name:<8}{shape:<16}{n:5}" + "".join(f"{peak:12}" for peak in peaks) + "  " + "; ".join(faults), flush=True)
     print(f"{passed} passed, {failed} failed")
