@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace para;
 
-/// Whether its result is smaller than what it reads, and taken in later segments only or added up over microbatches, which may be done at any time.
+/// Whether it keeps more than it makes, as a reduce-scatter does, and nobody in its segment wants the result but to add it up over microbatches.
 static bool waitsLong(rt::CallOp call) {
   auto isLater = [&](Operation *user) { return getPhase(user) != getPhase(call) || isAccumulate(user); };
   return call.getCallee() == "reduce_scatter" && llvm::all_of(call->getUsers(), isLater);

@@ -88,8 +88,8 @@ private:
   bool isWritten(Value value) const;
   void addArguments();
   void addCall(const WorkNode &node);
-  /// Narrows an operand of a product and transposes it for that of the weights; kernels that stream write it so at once, where it is one
-  /// matrix.
+  /// Narrows an operand of a product and transposes it for that of the weights, each of its matrices by a kernel; kernels that stream write
+  /// it so at once, where it is one matrix.
   void addCast(PhaseWork &phase, Value operand, int64_t matrices);
   void addTraffic(const WorkNode &node, TrafficWork::Kind kind, double bytes, PhaseWork *phase = nullptr);
   /// One kernel a segment and pass: the work of its products, and what is read and written around them.
