@@ -20,6 +20,7 @@ static const Field<E> kFields[] = {
     {"traffic_overlap", &E::trafficOverlap, 0, 1, "share", "of collectives within a layer that run beside its compute"},
     {"exchange_overlap", &E::exchangeOverlap, 0, 1, "share", "likewise of rows that are exchanged among experts"},
     {"sends_once", &E::sendsOnce, 0, 1, "0 or 1", "of a row for several experts of a block of ranks one copy enters the block"},
+    {"join_seconds", &E::joinSeconds, 0, 1, "seconds", "of a collective within a layer, until its last rank has come to it"},
     {"slowdown", &E::slowdown, 1, 10, "", "of collectives within a step, against one alone"},
     {"contention", &E::contention, 0, 1, "seconds/second", "of compute lost for communication beside it"},
     {"blocks_on_sends", &E::blocksOnSends, 0, 1, "0 or 1", "a stage computes nothing while it sends"},
@@ -38,6 +39,8 @@ static const Field<E> kFields[] = {
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
     {"allocates", &E::allocates, 0, 1, "0 or 1", "memory is taken and given back as passes run: chunks of a stage share it"},
     {"workspace_bytes", &E::workspaceBytes, 0, 1e11, "bytes", "that libraries have taken besides what any of them does"},
+    {"held_boundaries", &E::heldBoundaries, 0, 100, "tensors", "of the size that a chunk of a pipeline's stage receives, referred to between steps"},
+    {"held_bytes", &E::heldBytes, 0, 1e11, "bytes", "of each chunk of a pipeline's stage, referred to between steps besides"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
     {"fragmentation", &E::fragmentation, 0, 1, "share", "of what is allocated that the allocator loses"},
 };
@@ -49,9 +52,11 @@ static E makeCompiled() { return E(); }
 static E makeEager() {
   E e;
   e.kind = "eager";
-  e.kernelSeconds = 90e-6; // with the interpreter's part; fit-runs, as what follows
-  e.gradientSeconds = 10e-6;
-  e.messageSeconds = 8e-6;
+  e.kernelSeconds = 107e-6; // with the interpreter's part; fit-runs, as what follows
+  e.gradientSeconds = 33e-6;
+  e.messageSeconds = 18e-6;
+  e.joinSeconds = 195e-6;
+  e.updatePasses = 12; // unscaling, the norm, gradients of the masters' type
   e.accumulates = 1;
   e.allocates = 1;
   e.regathers = 1;
