@@ -1,4 +1,5 @@
 #include "Annotations.h"
+#include "PlanFlags.h"
 
 #include "para/Cost/Machine.h"
 #include "para/Driver/Race.h"
@@ -6,7 +7,6 @@
 #include "para/Import/OnnxImport.h"
 #include "para/Plan/NamedValues.h"
 #include "para/Plan/Planner.h"
-#include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -20,14 +20,13 @@ using namespace para;
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
 /// Ranks that flags ask for, and which flag; 0: none does.
-static std::pair<int64_t, std::string> getAskedRanks(const DriverOptions &options) {
+static std::pair<int64_t, std::string> findRanksFlag(const DriverOptions &options) {
   if (options.ranks > 0)
     return {options.ranks, "--ranks " + std::to_string(options.ranks)};
   if (!options.machine.empty())
     return {llvm::cantFail(Machine::get(options.machine)).getNumRanks(), "--machine=" + options.machine}; // checked with the flags
-  if (llvm::StringRef(options.plan).ends_with(".json")) {
-    auto json = readJsonFile("plan", options.plan);
-    auto plan = json ? Plan::fromJson(*json) : llvm::Expected<Plan>(json.takeError());
+  if (isPlanFile(options)) {
+    auto plan = readPlan(options.plan);
     if (plan)
       return {plan->getNumRanks(), "--plan=" + options.plan};
     llvm::consumeError(plan.takeError()); // reported when it is taken
@@ -38,7 +37,7 @@ static std::pair<int64_t, std::string> getAskedRanks(const DriverOptions &option
 llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const ModelOutline &outline, const DriverOptions &options) {
   if (outline.configurations.empty())
     return nullptr;
-  auto [ranks, flag] = getAskedRanks(options);
+  auto [ranks, flag] = findRanksFlag(options);
   llvm::SmallVector<const DeviceConfiguration *> fitting;
   std::string all;
   for (const DeviceConfiguration &configuration : outline.configurations) {

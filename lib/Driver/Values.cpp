@@ -122,9 +122,7 @@ Error para::checkPlanName(StringRef text) {
 }
 
 Error para::checkMesh(const std::map<std::string, int64_t> &mesh) {
-  PlanRequest request;
-  request.mesh = mesh;
-  return makeMeshPlan(request).takeError();
+  return readMesh(mesh).takeError();
 }
 
 Expected<std::vector<std::string>> para::parseArch(StringRef text) {

@@ -1,5 +1,6 @@
 #include "para/Plan/Plan.h"
 #include "para/Cost/Machine.h"
+#include "para/Plan/Recipes.h"
 #include "para/Schedule/Schedule.h"
 #include "para/Support/JsonFile.h"
 
@@ -195,5 +196,7 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
         return fail("the stage of '" + llvm::StringRef(node) + "' is not a number");
       plan.stages[llvm::StringRef(node).str()] = *number;
     }
+  if (llvm::Error error = checkRecipeWords(plan.recipe, plan, [&](llvm::StringRef key) { return object->get(key) != nullptr; }))
+    return std::move(error);
   return plan;
 }

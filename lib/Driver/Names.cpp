@@ -1,0 +1,98 @@
+#include "Names.h"
+#include "para/IR/Program.h"
+#include "para/Plan/Constraint.h"
+#include "para/Plan/NamedValues.h"
+#include "para/Support/JsonFile.h"
+#include "para/Support/Spec.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace {
+/// Why the program has nothing of a name that the file has; empty where the file has no such name either.
+std::string explainAbsent(const ModelOutline &outline, StringRef name) {
+  auto isConstant = [&](StringRef tensor) {
+    auto it = outline.tensors.find(tensor);
+    return it != outline.tensors.end() && it->second.kind == ModelTensor::Constant;
+  };
+  if (llvm::is_contained(outline.foldedParameters, name))
+    return "the exporter tied or folded the parameter, and the file has it under no name of its own";
+  for (const ModelNode &node : outline.nodes) {
+    if (node.name != name && !llvm::is_contained(node.outputs, name))
+      continue;
+    if (!node.isLive)
+      return "no output of the model needs the node";
+    return llvm::all_of(node.outputs, isConstant) ? "the node makes a constant, which is a part of what uses it" : "the node has been simplified away";
+  }
+  return isConstant(name) ? "it is a constant, which is a part of what uses it" : "";
+}
+
+/// The input that --loss adds to the model; empty if there is none.
+std::string findLossInput(const DriverOptions &options) {
+  auto spec = Spec::parse(options.loss);
+  if (spec)
+    return spec->getText(spec->name == "cross-entropy" ? "labels" : "target");
+  llvm::consumeError(spec.takeError()); // the name of an output
+  return "";
+}
+} // namespace
+
+LogicalResult para::checkParameterNames(func::FuncOp main, const ModelOutline &outline, const DriverOptions &options) {
+  llvm::SmallVector<StringRef> parameters;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    if (getArgKind(main, index) == "parameter")
+      parameters.push_back(getArgName(main, index));
+  llvm::SmallVector<StringRef> others(outline.foldedParameters.begin(), outline.foldedParameters.end());
+  for (const auto &entry : outline.tensors)
+    others.push_back(entry.first());
+  llvm::sort(others);
+  bool failed = false;
+  for (const auto &texts : {options.trainable, options.freeze})
+    for (const std::string &text : texts)
+      for (const std::string &pattern : llvm::cantFail(Patterns::parse(text)).getTexts()) { // read with the flags
+        auto glob = llvm::cantFail(llvm::GlobPattern::create(pattern));
+        auto matches = [&](StringRef name) { return glob.match(name); };
+        if (llvm::any_of(parameters, matches))
+          continue;
+        const auto *other = llvm::find_if(others, [&](StringRef name) { return matches(name) && !explainAbsent(outline, name).empty(); });
+        InFlightDiagnostic error = main.emitError() << "no parameter matches '" << pattern << "'";
+        if (other != others.end())
+          error << ": of '" << *other << "', " << explainAbsent(outline, *other);
+        else if (StringRef meant = findNearest(pattern, parameters); !meant.empty())
+          error << ", did you mean '" << meant << "'?";
+        error << "; there are: " << llvm::join(parameters, " ");
+        failed = true;
+      }
+  return failure(failed);
+}
+
+LogicalResult para::checkShards(func::FuncOp main, const ModelOutline &outline, const DriverOptions &options, const std::map<std::string, std::string> &shards,
+                                StringRef source) {
+  NamedValues values(main);
+  std::string added = findLossInput(options);
+  bool failed = false;
+  for (const auto &[name, text] : shards) {
+    Value value = values.find(name);
+    if (auto owner = values.find(StringRef(name).rsplit('/').first); !value && isa_and_nonnull<BlockArgument>(owner))
+      value = owner; // whose state it will be, of the same shape
+    if (!value && name == added)
+      continue;
+    if (!value) {
+      InFlightDiagnostic error = main.emitError() << source << " " << name << ": the model has no parameter, input or node of that name";
+      if (std::string why = explainAbsent(outline, name); !why.empty())
+        error << " in its program: " << why;
+      else if (std::string meant = values.findNearest(name); !meant.empty())
+        error << "; did you mean '" << meant << "'?";
+      failed = true;
+      continue;
+    }
+    Constraint constraint = llvm::cantFail(parseConstraint(text)); // read with the flags, or with the file
+    if (llvm::Error error = constraint.check(cast<RankedTensorType>(value.getType()))) {
+      main.emitError() << source << " " << name << "=" << text << ": " << llvm::toString(std::move(error));
+      failed = true;
+    }
+  }
+  return failure(failed);
+}
