@@ -188,7 +188,7 @@ ArrayRef<Flag> para::getFlags() {
       {"--clip-norm", "X", "bound of the global gradient norm", Takes::Value, real(&D::clipNorm), {Need::Training}},
       {"--clip-value", "X", "bound of each gradient element", Takes::Value, real(&D::clipValue), {Need::Training}},
       {"--microbatches", "M", "the batch runs in M parts", Takes::Value, number(&D::microbatches, 1), {Need::Training, Need::Choice}, "they are for training (--train); inference takes its batch in one piece (--dim batch=N makes it smaller)", {"1"}},
-      {"--ranks", "N", "plan for N host ranks (default 1)", Takes::Value, number(&D::ranks, 1)},
+      {"--ranks", "N", "plan for N host ranks (default 1)", Takes::Value, number(&D::ranks, 1), {Need::Choice}},
       {"--machine", "SPEC", "plan for a machine: a preset with a node count (dgx-h100:16, a100-80:1x4) or a JSON file", Takes::Value,
        checked(&D::machine, [](StringRef value) { return Machine::get(value).takeError(); })},
       {"--plan", "P", "auto (default), data-parallel, ddp, zero1, zero2, zero3, tensor, expert, pipeline, model-parallel, or a plan file", Takes::Value, checked(&D::plan, checkPlanName), {Need::Choice}, "", {"auto"}},

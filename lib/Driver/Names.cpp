@@ -49,9 +49,10 @@ LogicalResult para::checkParameterNames(func::FuncOp main, const ModelOutline &o
     others.push_back(entry.first());
   llvm::sort(others);
   bool failed = false;
-  for (const auto &texts : {options.trainable, options.freeze})
-    for (const std::string &text : texts)
-      for (const std::string &pattern : llvm::cantFail(Patterns::parse(text)).getTexts()) { // read with the flags
+  for (const auto *texts : {&options.trainable, &options.freeze})
+    for (const std::string &text : *texts) {
+      Patterns patterns = llvm::cantFail(Patterns::parse(text)); // read with the flags
+      for (const std::string &pattern : patterns.getTexts()) {
         auto glob = llvm::cantFail(llvm::GlobPattern::create(pattern));
         auto matches = [&](StringRef name) { return glob.match(name); };
         if (llvm::any_of(parameters, matches))
@@ -65,6 +66,7 @@ LogicalResult para::checkParameterNames(func::FuncOp main, const ModelOutline &o
         error << "; there are: " << llvm::join(parameters, " ");
         failed = true;
       }
+    }
   return failure(failed);
 }
 

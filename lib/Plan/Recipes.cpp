@@ -211,6 +211,8 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
         bool first = schedule == "1f1b", fills = schedule != "model-parallel";
         if (plan.pipeline == 1 && !first)
           continue;
+        if (!fills && !request.schedule.empty() && chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) > 1)
+          continue; // of one microbatch, which has no order
         if (fills && !request.schedule.empty() && plan.pipeline > 1 && schedule != request.schedule)
           continue;
         Plan candidate = plan;
