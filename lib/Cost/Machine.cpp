@@ -116,7 +116,7 @@ static std::string guessMachine(llvm::StringRef typed) {
   }
   if (llvm::StringRef nearest = findNearest(typed, names); meant.empty() && !nearest.empty())
     meant.push_back(nearest);
-  return meant.empty() ? "" : "did you mean " + llvm::join(meant, " or ") + "? ";
+  return meant.empty() ? "" : "; did you mean " + llvm::join(meant, " or ") + "?";
 }
 
 static llvm::Expected<DeviceClass> parseClass(llvm::StringRef spec) {
@@ -146,7 +146,7 @@ static llvm::Expected<DeviceClass> parseClass(llvm::StringRef spec) {
     }
     return devices;
   }
-  return fail("no machine is called '" + name + "'; " + guessMachine(name) + "there are " + names + ", or the name of a JSON file");
+  return fail("no machine is called '" + name + "'; there are " + names + ", or the name of a JSON file" + guessMachine(name));
 }
 
 llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {

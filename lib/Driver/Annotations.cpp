@@ -19,6 +19,8 @@ using namespace para;
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+static std::string count(int64_t devices) { return std::to_string(devices) + (devices == 1 ? " device" : " devices"); }
+
 /// Ranks that flags ask for, and which flag; 0: none does.
 static std::pair<int64_t, std::string> findRanksFlag(const DriverOptions &options) {
   if (options.ranks > 0)
@@ -47,10 +49,10 @@ llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const Mode
   }
   if (fitting.empty())
     return fail(flag + (ranks == options.ranks ? "" : " has " + std::to_string(ranks) + " ranks, which") +
-                " contradicts the model's annotations, which are for " + std::to_string(outline.configurations.front().numDevices) +
-                " devices: its configurations are " + all + "; --ignore-annotations leaves them out");
+                " contradicts the model's annotations, which are for " + count(outline.configurations.front().numDevices) +
+                ": its configurations are " + all + "; --ignore-annotations leaves them out");
   if (fitting.size() > 1)
-    llvm::errs() << "para-opt: note: the model has the configurations " << all << " devices; '" << fitting.front()->name << "' is taken\n";
+    llvm::errs() << "para-opt: note: the model has the configurations " << all << (outline.configurations.back().numDevices == 1 ? " device; '" : " devices; '") << fitting.front()->name << "' is taken\n";
   return fitting.front();
 }
 

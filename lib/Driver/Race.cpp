@@ -3,6 +3,7 @@
 #include "para/IR/Program.h"
 #include "para/Plan/Explain.h"
 #include "para/Plan/Planner.h"
+#include "para/Plan/Units.h"
 #include "para/Report/Report.h"
 #include "para/Simulate/Trace.h"
 
@@ -159,6 +160,17 @@ int64_t countTokens(func::FuncOp main, int64_t batch) {
   }
   return 0;
 }
+/// Of a plan that cannot be priced: why, and the fastest that the flags do not allow.
+void printFault(const RacedPlan &refused, const Explanation &why, llvm::raw_ostream &os) {
+  os << "  " << refused.plan.recipe << ": " << refused.fault << "\n";
+  const RacedPlan *other = nullptr;
+  for (const Alternative &alternative : why.alternatives)
+    if (alternative.plan && alternative.plan->fault.empty() && (!other || alternative.plan->price.seconds < other->price.seconds))
+      other = &*alternative.plan;
+  if (other)
+    os << llvm::formatv("  way out: {0} ({1}: {2} a step)\n", describeFlags(other->plan), other->plan.recipe, inSeconds(other->price.seconds));
+}
+
 /// Where selective recomputation was asked for, and neither seconds nor bytes of the plan are others for it.
 void noteMoot(PlanRace &race, const RacedPlan &chosen) {
   if (!chosen.isPriced() || chosen.plan.recompute != "selective" || race.getOptions().request.recompute != "selective")
@@ -265,7 +277,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     if (why->refusal)
       printRefusal(*why->refusal, stream);
     else
-      stream << "  " << plans.front().plan.recipe << ": " << plans.front().fault << "\n";
+      printFault(plans.front(), *why, stream);
     return fail("no plan fits\n" + llvm::StringRef(text).rtrim());
   }
   Plan best = plans.front().plan;

@@ -72,6 +72,8 @@ double getSent(const PlanPrice &price) {
 /// What makes a plan slower: where most of the difference is.
 std::string explainSlower(const RacedPlan &plan, const RacedPlan &chosen) {
   double compute = plan.price.compute - chosen.price.compute, sent = getSent(plan.price) - getSent(chosen.price), wait = plan.price.bubble - chosen.price.bubble;
+  if (!chosen.isPriced())
+    return "";
   if (plan.price.seconds <= chosen.price.seconds)
     return "faster than the plan that was given";
   double most = std::max({compute, sent, wait});
