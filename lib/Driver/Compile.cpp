@@ -13,6 +13,7 @@
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
 #include "para/Plan/ShardingSearch.h"
+#include "para/Plan/Units.h"
 #include "para/Schedule/Passes.h"
 #include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
@@ -24,6 +25,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 
 #include <chrono>
@@ -248,7 +250,9 @@ private:
     auto plan = readPlan(options.plan);
     if (!plan)
       return complain(plan.takeError(), kWrongUsage);
-    return succeeded(checkShards(main, outline, options, plan->shards, "--plan=" + options.plan + ": 'shard'")) ? kDone : kWrongUsage;
+    std::map<std::string, std::string> all = plan->shards;
+    all.insert(options.shards.begin(), options.shards.end());
+    return succeeded(checkShards(main, outline, options, all, "--plan=" + options.plan + ": 'shard'")) ? kDone : kWrongUsage;
   }
 
   int64_t getBatch() {
@@ -344,7 +348,28 @@ private:
   llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, llvm::raw_ostream &os) {
     planFault = kRefused;
     auto memory = [this](ModuleOp scheduled) { return measureMemory(scheduled); };
-    return searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &os : nullptr, options.json);
+    auto best = searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &os : nullptr, options.json);
+    if (best && options.explain && !options.json && request.batch < request.ranks && options.mesh.empty() && !isPlanFile(options))
+      explainFewer(module, *best, request, os);
+    return best;
+  }
+
+  /// Where ranks are more than samples, whether as many as samples would be faster.
+  void explainFewer(ModuleOp module, const Plan &best, PlanRequest request, llvm::raw_ostream &os) {
+    request.ranks = request.batch;
+    std::vector<Plan> plans;
+    if (options.plan == "auto")
+      plans = getCandidates(request);
+    else if (auto plan = makeRecipe(options.plan, request))
+      plans.push_back(std::move(*plan));
+    else
+      llvm::consumeError(plan.takeError());
+    std::optional<double> now = getSecondsPerStep(module, best, getMachine(best.getNumRanks())), fewest;
+    for (const Plan &plan : plans)
+      if (auto seconds = getSecondsPerStep(module, plan, getMachine(request.ranks)); seconds && (!fewest || *seconds < *fewest))
+        fewest = seconds;
+    if (now && fewest && *fewest < *now)
+      os << llvm::formatv("fewer ranks are faster: {0}, one for each sample (--ranks {0}), take {1} a step, {2} less\n", request.ranks, inSeconds(*fewest), inPercent(1 - *fewest / *now));
   }
 
   /// What the program of each stage will allocate.
@@ -375,7 +400,8 @@ private:
       llvm::errs() << llvm::formatv("para-opt: {0,-10} {1,8:F3} s\n", current, std::chrono::duration<double>(now - since).count());
     current = stage.str();
     since = now;
-    if (options.verbose && !stage.empty())
+    bool isWatched = options.progress == "always" || (options.progress == "auto" && llvm::sys::Process::StandardErrIsDisplayed());
+    if ((options.verbose || isWatched) && !stage.empty())
       llvm::errs() << "para-opt: " << stage << "\n";
   }
 

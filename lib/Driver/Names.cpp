@@ -74,10 +74,12 @@ LogicalResult para::checkShards(func::FuncOp main, const ModelOutline &outline, 
                                 StringRef source) {
   NamedValues values(main);
   std::string added = findLossInput(options);
+  llvm::DenseMap<Value, std::pair<std::string, Constraint>> asked; // under which of its names
   bool failed = false;
   for (const auto &[name, text] : shards) {
     Value value = values.find(name);
-    if (auto owner = values.find(StringRef(name).rsplit('/').first); !value && isa_and_nonnull<BlockArgument>(owner))
+    bool isOwn = bool(value);
+    if (Value owner = values.find(StringRef(name).rsplit('/').first); !value && isa_and_nonnull<BlockArgument>(owner))
       value = owner; // whose state it will be, of the same shape
     if (!value && name == added)
       continue;
@@ -93,6 +95,13 @@ LogicalResult para::checkShards(func::FuncOp main, const ModelOutline &outline, 
     Constraint constraint = llvm::cantFail(parseConstraint(text)); // read with the flags, or with the file
     if (llvm::Error error = constraint.check(cast<RankedTensorType>(value.getType()))) {
       main.emitError() << source << " " << name << "=" << text << ": " << llvm::toString(std::move(error));
+      failed = true;
+    }
+    if (!isOwn)
+      continue;
+    auto [it, isNew] = asked.try_emplace(value, name, constraint);
+    if (!isNew && it->second.second != constraint) {
+      main.emitError() << source << " '" << name << "=" << text << "' is of the same value as '" << it->second.first << "', of which another cut is asked for: leave one of them out";
       failed = true;
     }
   }

@@ -102,6 +102,12 @@ void para::price(ModuleOp module, Candidate &candidate, const Machine &machine, 
   checkFit(candidate, machine);
 }
 
+std::optional<double> para::getSecondsPerStep(ModuleOp module, const Plan &plan, const Machine &machine) {
+  Candidate candidate{plan, std::nullopt, ""};
+  price(module, candidate, machine);
+  return candidate.price && candidate.fault.empty() ? std::optional(candidate.price->secondsPerStep) : std::nullopt;
+}
+
 llvm::json::Value para::toJson(const Candidate &best, int64_t batch, const Machine &machine) {
   const Price &price = *best.price;
   llvm::json::Array peaks(price.peakBytes), states(price.stateBytes);
