@@ -250,6 +250,8 @@ private:
     auto plan = readPlan(options.plan);
     if (!plan)
       return complain(plan.takeError(), kWrongUsage);
+    if (failed(checkStages(main, outline, plan->stages, "--plan=" + options.plan)))
+      return kWrongUsage;
     std::map<std::string, std::string> all = plan->shards;
     all.insert(options.shards.begin(), options.shards.end());
     return succeeded(checkShards(main, outline, options, all, "--plan=" + options.plan + ": 'shard'")) ? kDone : kWrongUsage;

@@ -60,6 +60,8 @@ Error checkNeeds(const DriverOptions &options) {
 } // namespace
 
 Error para::checkTogether(const DriverOptions &options) {
+  if (options.calibrate && !options.input.empty())
+    return fail("--calibrate measures this computer and stops; '" + options.input + "' is for a command of its own");
   bool isProgram = options.emit == "exe" || options.emit == "shared";
   if (options.run && options.emit != "exe")
     return fail("--run runs an executable; --emit=" + options.emit + " makes none");

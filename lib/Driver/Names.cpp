@@ -6,6 +6,7 @@
 #include "para/Support/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace para;
@@ -67,6 +68,21 @@ LogicalResult para::checkParameterNames(func::FuncOp main, const ModelOutline &o
         failed = true;
       }
     }
+  return failure(failed);
+}
+
+LogicalResult para::checkStages(func::FuncOp main, const ModelOutline &outline, const std::map<std::string, int64_t> &stages, StringRef source) {
+  llvm::StringSet<> nodes;
+  for (Operation &op : main.getBody().front().without_terminator())
+    nodes.insert(getNodeName(op.getLoc()));
+  bool failed = false;
+  for (const auto &[node, stage] : stages) {
+    if (nodes.contains(node))
+      continue;
+    std::string why = explainAbsent(outline, node);
+    main.emitError() << source << " puts '" << node << "' on stage " << stage << ", but the model has no such node" << (why.empty() ? ": the plan is of another model" : " in its program: " + why);
+    failed = true;
+  }
   return failure(failed);
 }
 
