@@ -52,7 +52,8 @@ llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const Mode
                 " contradicts the model's annotations, which are for " + count(outline.configurations.front().numDevices) +
                 ": its configurations are " + all + "; --ignore-annotations leaves them out");
   if (fitting.size() > 1)
-    llvm::errs() << "para-opt: note: the model has the configurations " << all << (outline.configurations.back().numDevices == 1 ? " device; '" : " devices; '") << fitting.front()->name << "' is taken\n";
+    llvm::errs() << "para-opt: note: the model has the configurations " << all << (outline.configurations.back().numDevices == 1 ? " device" : " devices") << "; '"
+                 << fitting.front()->name << "' is taken\n";
   return fitting.front();
 }
 

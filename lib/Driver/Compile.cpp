@@ -371,7 +371,8 @@ private:
       if (auto seconds = getSecondsPerStep(module, plan, getMachine(request.ranks)); seconds && (!fewest || *seconds < *fewest))
         fewest = seconds;
     if (now && fewest && *fewest < *now)
-      os << llvm::formatv("fewer ranks are faster: {0}, one for each sample (--ranks {0}), take {1} a step, {2} less\n", request.ranks, inSeconds(*fewest), inPercent(1 - *fewest / *now));
+      os << llvm::formatv("fewer ranks are faster: {0}, one for each sample (--ranks {0}), take {1} a step, {2} less\n", request.ranks, inSeconds(*fewest),
+                          inPercent(1 - *fewest / *now));
   }
 
   /// What the program of each stage will allocate.

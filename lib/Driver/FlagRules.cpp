@@ -36,9 +36,13 @@ const NeedRule kNeeds[] = {
     {Need::Program, [](const DriverOptions &o) { return !compares(o) && !o.simulate; },
      [](const DriverOptions &o) { return stopOf(o) + " stops before there is a program: leave one of them out"; }},
     {Need::Prices, isRaced,
-     [](const DriverOptions &) -> std::string { return "it is for the prices of a machine (--machine SPEC, --report or --trace-out), not for the program that is made"; }},
+     [](const DriverOptions &) -> std::string {
+       return "it is for the prices of a machine (--machine SPEC, --report or --trace-out), not for the program that is made";
+     }},
     {Need::Pricing, [](const DriverOptions &o) { return isRaced(o) && (o.simulate || compares(o)); },
-     [](const DriverOptions &) -> std::string { return "it can be simulated on a machine (--machine SPEC --simulate) but not compiled: stages of programs are balanced by cost"; }},
+     [](const DriverOptions &) -> std::string {
+       return "it can be simulated on a machine (--machine SPEC --simulate) but not compiled: stages of programs are balanced by cost";
+     }},
     {Need::Numbers, [](const DriverOptions &o) { return o.simulate || o.explain; },
      [](const DriverOptions &) -> std::string { return "it is for the numbers of --simulate and --explain"; }},
 };
@@ -71,10 +75,12 @@ Error para::checkTogether(const DriverOptions &options) {
     return fail("--emit=onnx: give the name of the new file (-o FILE.onnx)");
   if (options.emit == "ptx" && options.target != "cuda")
     return fail("--emit=ptx: PTX is made for --target=cuda only");
-  if ((options.precision == "bf16" || options.precision == "f16" || options.precision == "f8" || !options.widths.empty()) && !((options.simulate || options.emit == "onnx") && !options.machine.empty()))
+  bool isPricedOnly = is_contained({"bf16", "f16", "f8"}, options.precision) || !options.widths.empty();
+  if (isPricedOnly && (options.machine.empty() || !(options.simulate || options.emit == "onnx")))
     return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
   if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
-    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " + join(getCompiledScheduleNames(), ", ") + " can");
+    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
+                join(getCompiledScheduleNames(), ", ") + " can");
   return checkNeeds(options);
 }
 

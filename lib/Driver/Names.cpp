@@ -80,7 +80,8 @@ LogicalResult para::checkStages(func::FuncOp main, const ModelOutline &outline, 
     if (nodes.contains(node))
       continue;
     std::string why = explainAbsent(outline, node);
-    main.emitError() << source << " puts '" << node << "' on stage " << stage << ", but the model has no such node" << (why.empty() ? ": the plan is of another model" : " in its program: " + why);
+    main.emitError() << source << " puts '" << node << "' on stage " << stage << ", but the model has no such node"
+                     << (why.empty() ? ": the plan is of another model" : " in its program: " + why);
     failed = true;
   }
   return failure(failed);
@@ -95,7 +96,8 @@ LogicalResult para::checkShards(func::FuncOp main, const ModelOutline &outline, 
   for (const auto &[name, text] : shards) {
     Value value = values.find(name);
     bool isOwn = bool(value);
-    if (Value owner = values.find(StringRef(name).rsplit('/').first); !value && isa_and_nonnull<BlockArgument>(owner))
+    bool mayBeState = options.train || source != "--shard"; // plan files have states' cuts, and may be of training
+    if (Value owner = values.find(StringRef(name).rsplit('/').first); !value && mayBeState && isa_and_nonnull<BlockArgument>(owner))
       value = owner; // whose state it will be, of the same shape
     if (!value && name == added)
       continue;
@@ -117,7 +119,8 @@ LogicalResult para::checkShards(func::FuncOp main, const ModelOutline &outline, 
       continue;
     auto [it, isNew] = asked.try_emplace(value, name, constraint);
     if (!isNew && it->second.second != constraint) {
-      main.emitError() << source << " '" << name << "=" << text << "' is of the same value as '" << it->second.first << "', of which another cut is asked for: leave one of them out";
+      main.emitError() << source << " '" << name << "=" << text << "' is of the same value as '" << it->second.first
+                       << "', of which another cut is asked for: leave one of them out";
       failed = true;
     }
   }

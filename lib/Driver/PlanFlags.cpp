@@ -157,22 +157,23 @@ llvm::Expected<Plan> para::readPlan(StringRef path) {
 }
 
 llvm::Expected<int64_t> para::getAskedRanks(const DriverOptions &options) {
+  int64_t asked = options.ranks;
+  std::string flag = "--ranks " + std::to_string(asked) + " asks for others";
   if (!options.machine.empty()) {
     auto machine = Machine::get(options.machine);
     if (!machine)
       return machine.takeError();
-    if (options.ranks > 0 && options.ranks != machine->getNumRanks())
-      return fail("--ranks " + Twine(options.ranks) + " contradicts --machine=" + options.machine + ", which has " + Twine(machine->getNumRanks()) + " devices: leave one of them out");
+    asked = machine->getNumRanks();
+    flag = "--machine=" + options.machine + " has " + std::to_string(asked);
+    if (options.ranks > 0 && options.ranks != asked)
+      return fail("--ranks " + Twine(options.ranks) + " contradicts --machine=" + options.machine + ", which has " + Twine(asked) + " devices: leave one of them out");
   }
-  int64_t asked = options.machine.empty() ? options.ranks : llvm::cantFail(Machine::get(options.machine)).getNumRanks();
   if (isPlanFile(options)) {
     auto plan = readPlan(options.plan);
     if (!plan)
       return plan.takeError();
     if (asked > 0 && asked != plan->getNumRanks())
-      return fail("--plan=" + options.plan + " is for " + Twine(plan->getNumRanks()) + " ranks, and " +
-                  (options.machine.empty() ? "--ranks " + std::to_string(asked) : "--machine=" + options.machine + " has " + std::to_string(asked)) + (options.machine.empty() ? " asks for others" : "") +
-                  ": leave one of them out");
+      return fail("--plan=" + options.plan + " is for " + Twine(plan->getNumRanks()) + " ranks, and " + flag + ": leave one of them out");
     return plan->getNumRanks();
   }
   if (asked == 0)

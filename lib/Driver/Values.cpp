@@ -127,15 +127,16 @@ Error para::checkMesh(const std::map<std::string, int64_t> &mesh) {
 
 Expected<std::vector<std::string>> para::parseArch(StringRef text) {
   std::vector<std::string> arch;
-  SmallVector<StringRef> parts;
-  text.split(parts, ',', -1, false);
-  for (StringRef part : parts) {
+  if (text.trim(", ").empty())
+    return fail("no GPU is named: give sm_80 or a later one, as in --arch=sm_80,sm_90");
+  auto parts = splitList(text);
+  if (!parts)
+    return parts.takeError();
+  for (StringRef part : *parts) {
     if (Error error = checkArch(part))
       return std::move(error);
     if (!is_contained(arch, part))
       arch.push_back(part.str());
   }
-  if (arch.empty())
-    return fail("no GPU is named: give sm_80 or a later one, as in --arch=sm_80,sm_90");
   return arch;
 }

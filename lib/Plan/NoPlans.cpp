@@ -55,9 +55,11 @@ std::string para::explainNoPlans(const PlanRequest &request, const PlanLimits &l
     causes.push_back("--sequence-parallel cuts what lies between products of tensor ranks, and there are none: give some (--mesh tensor=N), or leave it out");
   bool cuts = request.zero > 0 && request.train && llvm::none_of(getReplicaAxes(), [&](llvm::StringRef axis) { return isGiven(request, axis); });
   if (cuts && causes.empty() && left == 1)
-    causes.push_back("--zero=" + std::to_string(request.zero) + " cuts over ranks of data, expert or context, and there are none: give some (--mesh data=N), or leave it out");
+    causes.push_back("--zero=" + std::to_string(request.zero) +
+                     " cuts over ranks of data, expert or context, and there are none: give some (--mesh data=N), or leave it out");
   if (!request.schedule.empty() && !isGiven(request, "pipeline") && causes.empty() && left == 1)
-    causes.push_back("--pipeline-schedule=" + request.schedule + " orders the microbatches of a pipeline, and there is none: give one (--mesh pipeline=N), or leave it out");
+    causes.push_back("--pipeline-schedule=" + request.schedule +
+                     " orders the microbatches of a pipeline, and there is none: give one (--mesh pipeline=N), or leave it out");
   for (const std::string &axis : getShardAxes(request.shards)) // no plan has all of them, or none suits the flags that has
     if (causes.empty() && !isGiven(request, axis))
       causes.push_back("--shard cuts over " + axis + ", of which there are no ranks: give some (--mesh " + axis + "=N), or leave it out");

@@ -195,7 +195,8 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
       if (!number)
         return fail("the stage of '" + llvm::StringRef(node) + "' is not a number");
       if (*number < 0 || *number >= plan.pipeline)
-        return fail("'" + llvm::StringRef(node) + "' is on stage " + llvm::Twine(*number) + ", and stages of the plan's mesh are 0 to " + llvm::Twine(plan.pipeline - 1) + " ('pipeline')");
+        return fail("'" + llvm::StringRef(node) + "' is on stage " + llvm::Twine(*number) + ", and stages of the plan's mesh are 0 to " +
+                    llvm::Twine(plan.pipeline - 1) + " ('pipeline')");
       plan.stages[llvm::StringRef(node).str()] = *number;
     }
   if (llvm::Error error = checkRecipeWords(plan.recipe, plan, [&](llvm::StringRef key) { return object->get(key) != nullptr; }))

@@ -128,7 +128,8 @@ llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
     return mesh.takeError();
   Plan plan = std::move(*mesh);
   if (plan.getNumRanks() != request.ranks)
-    return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks) + ": leave --ranks out, or give the axes as many (--mesh)");
+    return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks) +
+                ": leave --ranks out, or give the axes as many (--mesh)");
   plan.zero = std::max(0, request.zero);
   plan.bucketBytes = request.bucketBytes;
   plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
