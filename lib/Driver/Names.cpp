@@ -49,25 +49,39 @@ LogicalResult para::checkParameterNames(func::FuncOp main, const ModelOutline &o
   for (const auto &entry : outline.tensors)
     others.push_back(entry.first());
   llvm::sort(others);
-  bool failed = false;
-  for (const auto *texts : {&options.trainable, &options.freeze})
-    for (const std::string &text : *texts) {
-      Patterns patterns = llvm::cantFail(Patterns::parse(text)); // read with the flags
-      for (const std::string &pattern : patterns.getTexts()) {
-        auto glob = llvm::cantFail(llvm::GlobPattern::create(pattern));
-        auto matches = [&](StringRef name) { return glob.match(name); };
-        if (llvm::any_of(parameters, matches))
-          continue;
-        const auto *other = llvm::find_if(others, [&](StringRef name) { return matches(name) && !explainAbsent(outline, name).empty(); });
-        InFlightDiagnostic error = main.emitError() << "no parameter matches '" << pattern << "'";
-        if (other != others.end())
-          error << ": of '" << *other << "', " << explainAbsent(outline, *other);
-        else if (StringRef meant = findNearest(pattern, parameters); !meant.empty())
-          error << ", did you mean '" << meant << "'?";
-        error << "; there are: " << llvm::join(parameters, " ");
-        failed = true;
+  auto complain = [&](InFlightDiagnostic error, StringRef pattern, const llvm::GlobPattern &glob) {
+    error << "no parameter matches '" << pattern << "'";
+    const auto *other = llvm::find_if(others, [&](StringRef name) { return glob.match(name) && !explainAbsent(outline, name).empty(); });
+    if (other != others.end())
+      error << ": of '" << *other << "', " << explainAbsent(outline, *other);
+    else if (StringRef meant = findNearest(pattern, parameters); !meant.empty())
+      error << ", did you mean '" << meant << "'?";
+    error << "; there are: " << llvm::join(parameters, " ");
+  };
+  // Globs may be for models of several kinds: of those of a flag one has to match, and of the others a note tells. A plain name has to be there.
+  auto check = [&](StringRef flag, StringRef text, bool needsMatch) {
+    Patterns patterns = llvm::cantFail(Patterns::parse(text)); // read with the flags
+    bool matchesAny = !needsMatch || llvm::any_of(parameters, [&](StringRef name) { return patterns.match(name); }), failed = false;
+    for (const std::string &pattern : patterns.getTexts()) {
+      auto glob = llvm::cantFail(llvm::GlobPattern::create(pattern));
+      if (llvm::any_of(parameters, [&](StringRef name) { return glob.match(name); }))
+        continue;
+      if (matchesAny && StringRef(pattern).find_first_of("*?[{\\") != StringRef::npos) {
+        main.emitRemark() << flag << ": no parameter matches '" << pattern << "'";
+        continue;
       }
+      complain(main.emitError(), pattern, glob);
+      failed = true;
     }
+    return failure(failed);
+  };
+  bool failed = false;
+  for (const auto &[flag, texts] : {std::pair(StringRef("--trainable"), &options.trainable), std::pair(StringRef("--freeze"), &options.freeze)})
+    if (!texts->empty())
+      failed |= mlir::failed(check(flag, llvm::join(*texts, "|"), /*needsMatch=*/true));
+  auto optimizer = llvm::cantFail(Spec::parse(options.optimizer)); // read with the flags, too
+  if (options.train)
+    failed |= mlir::failed(check("--optimizer: no_decay", optimizer.getText("no_decay"), /*needsMatch=*/false));
   return failure(failed);
 }
 
