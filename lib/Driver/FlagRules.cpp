@@ -61,6 +61,20 @@ Error checkNeeds(const DriverOptions &options) {
   }
   return Error::success();
 }
+
+/// Each result has a file of its own, and none takes the model's place but the model itself, annotated.
+Error checkFiles(const DriverOptions &options) {
+  std::map<StringRef, StringRef> taken;
+  if (options.emit != "onnx" && !options.input.empty())
+    taken[options.input] = "the model";
+  for (const auto &[flag, path] : {std::pair<StringRef, StringRef>("-o", options.output), {"--plan-out", options.planOut}, {"--report", options.report}, {"--trace-out", options.traceOut}}) {
+    if (path.empty() || path == "-" || path.starts_with("/dev/"))
+      continue;
+    if (auto [it, isNew] = taken.try_emplace(path, flag); !isNew)
+      return fail(flag + " " + path + ": that is the file of " + it->second + "; give another name");
+  }
+  return Error::success();
+}
 } // namespace
 
 Error para::checkTogether(const DriverOptions &options) {
@@ -81,6 +95,8 @@ Error para::checkTogether(const DriverOptions &options) {
   if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
                 join(getCompiledScheduleNames(), ", ") + " can");
+  if (Error error = checkFiles(options))
+    return error;
   return checkNeeds(options);
 }
 

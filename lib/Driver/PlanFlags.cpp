@@ -52,7 +52,7 @@ std::vector<Asked> listAsked(const Plan &plan, const DriverOptions &options) {
 }
 
 /// "--mesh expert=2": the plan's own mesh, as it may be typed.
-std::string describeMesh(const Plan &plan) {
+std::string describeMeshFlag(const Plan &plan) {
   std::string text;
   for (const PlanAxis &axis : getPlanAxes())
     if (plan.*axis.size > 1)
@@ -64,7 +64,7 @@ llvm::Error checkAsked(const Plan &plan, const DriverOptions &options) {
   for (const Asked &asked : listAsked(plan, options))
     if (!asked.agrees) {
       bool hasOther = isPlanFile(options) || StringRef(asked.flag).starts_with("--mesh") || plan.getNumRanks() == 1;
-      std::string byHand = hasOther ? "" : ", or give the mesh by hand (" + describeMesh(plan) + " " + asked.flag + ")";
+      std::string byHand = hasOther ? "" : ", or give the mesh by hand (" + describeMeshFlag(plan) + " " + asked.flag + ")";
       return fail(asked.flag + " contradicts --plan=" + options.plan + ", which has " + asked.there + ": leave one of them out" + byHand);
     }
   return llvm::Error::success();
@@ -77,25 +77,24 @@ llvm::Error checkAsked(const Plan &plan, const DriverOptions &options) {
 /// A flag that works along axes of the mesh, and does nothing where the plan has one rank of each.
 struct Along {
   std::string flag;
-  std::vector<StringRef> axes;
-  StringRef use;    ///< of ranks
-  StringRef remedy; ///< in flags
-  StringRef left;   ///< what else may be left out
+  std::vector<StringRef> axes; ///< the usual one first
+  StringRef use;               ///< of their ranks
+  StringRef rest = "the flag"; ///< what else may be left out
 };
 
 std::vector<Along> listAlong(const Plan &plan, const DriverOptions &options) {
   std::vector<Along> flags;
   bool isFile = isPlanFile(options); // with which flags agree
   if (options.zero > 0 && !isFile)
-    flags.push_back({"--zero=" + std::to_string(options.zero), {"data", "expert", "context"}, "cut over", "--mesh data=N", "the flag"});
+    flags.push_back({"--zero=" + std::to_string(options.zero), {"data", "expert", "context"}, "cut over"});
   if (!options.schedule.empty() && !isFile)
-    flags.push_back({"--pipeline-schedule=" + options.schedule, {"pipeline"}, "order microbatches of", "--mesh pipeline=N", "the flag"});
+    flags.push_back({"--pipeline-schedule=" + options.schedule, {"pipeline"}, "order microbatches of"});
   if (options.evenStages)
-    flags.push_back({"--stages=even", {"pipeline"}, "have stages", "--mesh pipeline=N", "the flag"});
+    flags.push_back({"--stages=even", {"pipeline"}, "have stages"});
   for (const auto &[name, text] : options.shards)
     if (!isFile || !plan.shards.count(name))
       for (const std::string &axis : getShardAxes({{name, text}}))
-        flags.push_back({"--shard '" + name + "=" + text + "'", {findPlanAxis(axis)->name}, "cut it over", "", "the axis"});
+        flags.push_back({"--shard '" + name + "=" + text + "'", {findPlanAxis(axis)->name}, "cut it over", "the axis"});
   return flags;
 }
 
@@ -117,9 +116,8 @@ llvm::Error checkAlong(const Plan &plan, const DriverOptions &options, std::vect
     if (llvm::any_of(along.axes, [&](StringRef axis) { return getSize(plan, axis) > 1; }))
       continue;
     bool isOnPurpose = isOneGiven || llvm::any_of(along.axes, [&](StringRef axis) { return options.mesh.count(axis.str()) > 0; });
-    std::string remedy = along.remedy.empty() ? "--mesh " + along.axes.front().str() + "=N" : along.remedy.str();
     if (llvm::Error error = tell(isOnPurpose, along.flag, "the mesh (" + plan.getMeshText() + ") has no ranks of " + llvm::join(along.axes, ", ") + " to " + along.use,
-                                 "give some (" + remedy + "), or leave " + along.left + " out"))
+                                 "give some (--mesh " + along.axes.front() + "=N), or leave " + along.rest + " out"))
       return error;
   }
   return llvm::Error::success();
