@@ -1,9 +1,12 @@
 #include "para/Cost/Execution.h"
+#include "para/Support/JsonFile.h"
+#include "para/Support/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace para;
 
@@ -74,29 +77,38 @@ llvm::ArrayRef<Field<Execution>> Execution::getFields() { return kFields; }
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+static std::string toText(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
+
 llvm::Expected<Execution> Execution::get(llvm::StringRef spec) {
-  auto [kind, rest] = spec.split(':');
+  auto parsed = Spec::parse(spec);
+  if (!parsed)
+    return parsed.takeError();
   Execution execution;
-  if (kind == "compiled")
+  if (parsed->name == "compiled")
     execution = makeCompiled();
-  else if (kind == "eager")
+  else if (parsed->name == "eager")
     execution = makeEager();
   else
-    return fail("'" + kind + "' is none of " + llvm::join(getKinds(), ", "));
-  llvm::SmallVector<llvm::StringRef> parts;
-  rest.split(parts, ',', -1, false);
-  for (llvm::StringRef part : parts) {
-    auto [key, text] = part.split('=');
-    const auto *field = llvm::find_if(kFields, [key = key](const Field<E> &field) { return key == field.key; });
-    double value = 0;
+    return fail("'" + parsed->name + "' is none of " + llvm::join(getKinds(), ", "));
+  for (const auto &[key, text] : parsed->values) {
+    const auto *field = llvm::find_if(kFields, [&, key = key](const Field<E> &field) { return key == field.key; });
     if (field == std::end(kFields)) {
-      std::string keys;
+      llvm::SmallVector<llvm::StringRef> keys;
       for (const Field<E> &each : kFields)
-        keys += (keys.empty() ? "" : ", ") + std::string(each.key);
-      return fail("'" + key + "' is none of " + keys);
+        keys.push_back(each.key);
+      llvm::StringRef meant = findNearest(key, keys);
+      return fail("'" + key + "' is none of " + llvm::join(keys, ", ") + (meant.empty() ? "" : "; did you mean '" + meant.str() + "'?"));
     }
-    if (text.getAsDouble(value) || !(value >= field->least && value <= field->most))
-      return fail(llvm::formatv("'{0}': a number from {1:F0} to {2:E2} is needed", part, field->least, field->most).str());
+    double value = 0;
+    bool isNumber = !llvm::StringRef(text).getAsDouble(value) && value >= field->least && value <= field->most;
+    if (field->isSwitch() && (!isNumber || (value != 0 && value != 1)))
+      return fail("'" + key + "=" + text + "': 0 or 1 is needed");
+    if (!isNumber)
+      return fail("'" + key + "=" + text + "': a number from " + toText(field->least) + " to " + toText(field->most) + " is needed");
     execution.*field->member = value;
   }
   return execution;

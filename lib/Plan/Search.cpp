@@ -54,7 +54,7 @@ public:
       return price;
     int64_t chunks = schedule->chunks;
     if (int64_t(layers.size()) < plan.pipeline * chunks) {
-      fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
+      fault = llvm::formatv("has {0} layer{1}, too few for {2} stages", layers.size(), layers.size() == 1 ? "" : "s", plan.pipeline * chunks).str();
       return price;
     }
     const auto &stages = plan.stages.empty() ? options.request.stages : plan.stages;

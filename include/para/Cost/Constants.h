@@ -24,6 +24,7 @@ template <typename T> struct Field {
   double least, most;
   const char *unit;
   const char *meaning;
+  bool isSwitch() const { return llvm::StringRef(unit) == "0 or 1"; }
 };
 
 /// Of a kind of device.
