@@ -204,7 +204,14 @@ ArrayRef<Flag> getFlags() {
        checked(&D::execution, [](StringRef value) { return Execution::get(value).takeError(); })},
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json)},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut)},
-      {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host)", Takes::Value, text(&D::report)},
+      {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or kernels: what each kernel of the device program does and moves, and nothing is compiled further", Takes::Value,
+       [](D &options, StringRef value) -> Error {
+         if (value == "kernels")
+           options.reportKernels = true;
+         else
+           options.report = value.str();
+         return Error::success();
+       }},
       {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut)},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients)},
       {"--calibrate", "", "measures this computer anew, keeps and prints the numbers; no model is needed", Takes::Nothing, on(&D::calibrate)},
@@ -247,8 +254,10 @@ Error checkTogether(const DriverOptions &options) {
     return fail("--emit=onnx: give the name of the new file (-o FILE.onnx)");
   if (options.emit == "ptx" && options.target != "cuda")
     return fail("--emit=ptx: PTX is made for --target=cuda only");
-  if (options.json && !options.simulate && !options.explain)
-    return fail("--json is for the numbers of --simulate and --explain");
+  if (options.json && !options.simulate && !options.explain && !options.reportKernels)
+    return fail("--json is for the numbers of --simulate, --explain and --report=kernels");
+  if (options.reportKernels && (options.simulate || !is_contained({"exe", "shared", "lower", "llvm", "ptx"}, options.emit)))
+    return fail("--report=kernels is about the device program, which is not made for " + (options.simulate ? "--simulate" : "--emit=" + options.emit));
   if ((options.precision == "bf16" || options.precision == "f16" || options.precision == "f8" || !options.widths.empty()) && !((options.simulate || options.emit == "onnx") && !options.machine.empty()))
     return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
   if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))

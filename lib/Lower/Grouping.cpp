@@ -78,25 +78,7 @@ void Grouping::collect() {
   }
 }
 
-bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) {
-  if (access.dynamic)
-    return false;
-  const OpFacts &f = facts.get(op);
-  MLIRContext *ctx = op->getContext();
-  ArrayRef<int64_t> from = shapeOf(op->getOperand(access.operand)), to(f.loops.data(), f.resultRank);
-  if (rows == 0)
-    return productOf(from) == productOf(f.loops) &&
-           sameFunction(linearize(access.index, from, ctx),
-                        linearize(llvm::map_to_vector(llvm::seq<unsigned>(0, f.loops.size()), [&](unsigned d) { return getAffineDimExpr(d, ctx); }), f.loops, ctx), f.loops);
-  auto p = prefixOf(to, rows), q = prefixOf(from, rows);
-  if (!p || !q)
-    return false;
-  SmallVector<AffineExpr> own;
-  for (unsigned d = 0; d < *p; ++d)
-    own.push_back(getAffineDimExpr(d, ctx));
-  return sameFunction(linearize(own, to.take_front(*p), ctx),
-                      linearize(ArrayRef<AffineExpr>(access.index).take_front(*q), from.take_front(*q), ctx), f.loops);
-}
+bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) { return keepsRow(op, facts.get(op), access, rows); }
 
 bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows) {
   llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());

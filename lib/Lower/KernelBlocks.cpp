@@ -15,6 +15,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace para;
 
@@ -45,6 +47,15 @@ int64_t KernelLoops::sumBytes() const {
 void KernelLoops::chooseBlocks() {
   choice.unroll = 1;
   block = BlockChoice();
+  if (isElementwise()) {
+    assert(body.isFlat() && body.outer.size() == 1 && "every element is computed by itself");
+    choice.across = true;
+    choice.outerLoop = 0;
+    choice.chunksFirst = false;
+    block.parts = usualThreads;
+    block.split.assign(body.passes.size(), -1);
+    return;
+  }
   bool hasSums = false, keeps = scratchBytes() > 0;
   int64_t steps = 1; // of the longest pass
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
@@ -104,16 +115,12 @@ void KernelLoops::emitBlocks() {
   std::string name = kernel.getSymName().str() + "_block";
   b.setInsertionPoint(kernel);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  SmallVector<Type> types(body.block->getNumArguments() + body.outputs.size(), pointer);
+  unsigned buffers = body.block->getNumArguments() + body.outputs.size();
+  SmallVector<Type> types(isMerged() ? 1 + buffers - kernel.getVarying()->size() : buffers, pointer);
   auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
   entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
   KernelEmitter emitter(b, body, facts, kernel);
-  bindBuffers(emitter, [&](unsigned i) {
-    if (i < alignments.size())
-      emitter.alignments[entry->getArgument(i)] = alignments[i];
-    return entry->getArgument(i);
-  });
   llvm::StringMap<Value> known;
   auto number = [&](StringRef axis) -> Value {
     Value &v = known[axis];
@@ -126,7 +133,7 @@ void KernelLoops::emitBlocks() {
   };
   emitter.number = number;
 
-  int64_t parts = productOf(partsOf()), blocks = llvm::divideCeil(parts, block.parts);
+  int64_t parts = productOf(partsOf()), blocks = llvm::divideCeil(parts, block.parts), allBlocks = blocks;
   auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)).getResult(); };
   thread = callDevice("para_gpu_thread", {}, b.getI32Type());
   Value part = thread;
@@ -141,6 +148,31 @@ void KernelLoops::emitBlocks() {
   Value id = callDevice("para_gpu_block", {}, b.getI32Type());
   bool isNarrow = blocks * block.parts < INT32_MAX;
   auto widen = [&](Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v).getResult(); };
+  if (isMerged()) {
+    SmallVector<int64_t> each = blocksOfInstances();
+    allBlocks = std::accumulate(each.begin(), each.end(), int64_t(0));
+    id = enterInstance(emitter, id);
+    if (!isElementwise())
+      id = arith::TruncIOp::create(b, b.getI32Type(), id);
+  } else {
+    bindBuffers(emitter, [&](unsigned i) {
+      if (i < alignments.size())
+        emitter.alignments[entry->getArgument(i)] = alignments[i];
+      return entry->getArgument(i);
+    });
+  }
+  if (isElementwise()) {
+    emitElements(emitter, id);
+    b.setInsertionPointToEnd(entry);
+    func::ReturnOp::create(b);
+    func.setFunctionType(b.getFunctionType(types, {}));
+    finish(name, allBlocks);
+    kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
+    kernel.setSharedBytesAttr(b.getI64IntegerAttr(0));
+    if (describes)
+      describe(emitter);
+    return;
+  }
   if (isNarrow)
     id = widen(arith::AddIOp::create(b, arith::MulIOp::create(b, id, small(block.parts)), part));
   else
@@ -153,7 +185,7 @@ void KernelLoops::emitBlocks() {
     for (Value v : pass.kept) {
       Value mine = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(part), emitter.integer(scratch)), emitter.integer(offset));
       Value at = LLVM::GEPOp::create(b, pointer, b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{mine});
-      emitter.pointers[v] = at;
+      emitter.scratch[v] = at;
       emitter.alignments[at] = 16;
       offset += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
     }
@@ -170,9 +202,11 @@ void KernelLoops::emitBlocks() {
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   func.setFunctionType(b.getFunctionType(types, {}));
-  finish(name, blocks);
+  finish(name, allBlocks);
   kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
   kernel.setSharedBytesAttr(b.getI64IntegerAttr(scratch * block.parts + sumBytes()));
+  if (describes)
+    describe(emitter);
 }
 
 Value KernelLoops::storeCondition(unsigned pass) {

@@ -30,7 +30,7 @@ std::vector<KernelLoops::Recorded> KernelLoops::tryOut(bool unrolled) {
   rowValues.resize(1);
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
     for (Value v : pass.kept)
-      emitter.pointers[v] = block->getArgument(0);
+      emitter.scratch[v] = block->getArgument(0);
     emitter.pass = number;
     emitter.record = &result[number].accesses;
     emitter.extents.assign(body.outer.begin(), body.outer.end());

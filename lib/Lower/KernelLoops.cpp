@@ -67,7 +67,8 @@ SmallVector<AffineExpr> KernelLoops::atPoint(SmallVector<AffineExpr> index) cons
   return index;
 }
 
-void KernelLoops::emit() {
+void KernelLoops::emit(bool describes) {
+  this->describes = describes;
   collapse();
   choose();
   if (target.hasBlocks)
@@ -82,6 +83,8 @@ void KernelLoops::bindBuffers(KernelEmitter &emitter, function_ref<Value(unsigne
     emitter.pointers[body.block->getArgument(i)] = buffer(i);
   for (auto [i, v] : llvm::enumerate(body.outputs))
     emitter.pointers[v] = buffer(inputs + i);
+  if (describes)
+    emitter.streams = &streams;
 }
 
 void KernelLoops::finish(StringRef name, int64_t extent) {
@@ -124,7 +127,7 @@ void KernelLoops::emitHost() {
       if (storage.isInteger(1))
         storage = b.getI8Type();
       Value count = arith::ConstantOp::create(b, b.getI64IntegerAttr(size));
-      emitter.pointers[v] = LLVM::AllocaOp::create(b, pointer, storage, count, 64);
+      emitter.scratch[v] = LLVM::AllocaOp::create(b, pointer, storage, count, 64);
     }
 
   auto loop = scf::ForOp::create(b, entry->getArgument(0), entry->getArgument(1), emitter.integer(1));
@@ -139,6 +142,8 @@ void KernelLoops::emitHost() {
   int64_t work = std::max<int64_t>(1, points * (choice.across ? choice.lanes * choice.unroll : 1));
   finish(name, productOf(partsOf()));
   kernel.setGrainAttr(b.getI64IntegerAttr(std::max<int64_t>(1, target.grainWork / work)));
+  if (describes)
+    describe(emitter);
 }
 
 SmallVector<int64_t> KernelLoops::partsOf() const {
@@ -209,7 +214,7 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
   llvm::append_range(emitter.extents, pass.inner);
   emitter.loopValues.resize(emitter.extents.size());
   if (choice.across)
-    emitter.tail = isTail && choice.lanes > 1 ? tailMask(body.outer[choice.outerLoop] % choice.lanes) : nullptr;
+    emitter.tail = !isTail || choice.lanes == 1 ? Value() : dynamicTail ? dynamicTail : tailMask(body.outer[choice.outerLoop] % choice.lanes);
   else
     emitter.lane = choice.innerLoops[number] < 0 || choice.lanes == 1 ? -1 : static_cast<int>(body.outer.size()) + choice.innerLoops[number];
 
@@ -369,7 +374,7 @@ void KernelLoops::storeOutput(KernelEmitter &emitter, const KernelPass &pass, Va
   SmallVector<AffineExpr> index = atPoint(body.coordinates(shape, pass.inner, ctx));
   if (scratch) {
     unsigned prefix = *prefixOf(shape, body.rows);
-    emitter.store(element, emitter.pointers.lookup(v), scalar, shape.drop_front(prefix), ArrayRef<AffineExpr>(index).drop_front(prefix));
+    emitter.store(element, emitter.scratch.lookup(v), scalar, shape.drop_front(prefix), ArrayRef<AffineExpr>(index).drop_front(prefix));
     return;
   }
   if (Operation *op = v.getDefiningOp(); op && facts.get(op).accumulate) {

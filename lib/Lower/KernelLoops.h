@@ -32,8 +32,8 @@ class KernelLoops {
 public:
   /// `alignments`: what the launch's addresses are multiples of, by buffer.
   KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target, llvm::ArrayRef<int64_t> alignments = {});
-  /// Writes the function in front of the kernel and notes its extent.
-  void emit();
+  /// Writes the function in front of the kernel and notes its extent. `describes`: notes what it does as `rt.facts`, too.
+  void emit(bool describes = false);
 
 private:
   struct Recorded {
@@ -48,10 +48,25 @@ private:
   /// The part with the number `id`.
   void emitPart(KernelEmitter &emitter, mlir::Value id);
   void finish(llvm::StringRef name, int64_t extent);
+  /// KernelFacts.cpp: family, operations and bytes.
+  void describe(const KernelEmitter &emitter);
+  llvm::StringRef familyOf();
+  std::vector<PassLoops> loopsOf() const;
 
   // KernelBlocks.cpp
   void chooseBlocks();
   void emitBlocks();
+  // KernelInstances.cpp: one launch for many tensors.
+  bool isMerged() { return kernel.getInstances().has_value(); }
+  /// Instances have tensors of different sizes, and each element is computed by itself.
+  bool isElementwise();
+  /// Blocks of each instance.
+  llvm::SmallVector<int64_t> blocksOfInstances();
+  /// Finds the instance of the block and binds its buffers; the block's number within it, as i64.
+  mlir::Value enterInstance(KernelEmitter &emitter, mlir::Value block);
+  /// The elements of a block of an instance.
+  void emitElements(KernelEmitter &emitter, mlir::Value block);
+
   mlir::Value callDevice(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments, mlir::Type result);
   int splitOf(unsigned pass) const { return block.members > 1 ? block.split[pass] : -1; }
   int64_t scratchBytes() const;
@@ -94,7 +109,11 @@ private:
   KernelBody body;
   LaneChoice choice;
   BlockChoice block;
+  bool describes = false;
+  std::vector<MemoryStream> streams;
   llvm::SmallVector<int64_t> alignments;
+  mlir::Value elements; ///< of the instance
+  mlir::Value dynamicTail; ///< lanes inside of it, where their number is not known
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none

@@ -54,6 +54,9 @@ inline int64_t sizeOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>
 inline int64_t elementBytes(mlir::Type type) { return (mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth() + 7) / 8; }
 inline int64_t bytesOf(mlir::Value v) { return sizeOf(v) * elementBytes(v.getType()); }
 bool isAccumulate(mlir::Operation *op);
+/// Whether the access of `op`, the rows of which are the leading dimensions of that product, stays in the operand's row of the same number.
+/// With 0 rows: whether it is to the element of the same number.
+bool keepsRow(mlir::Operation *op, const OpFacts &facts, const OpAccess &access, int64_t rows);
 
 /// A value as strides into the buffer of another: element d is at offset + sum of strides[i] * d[i].
 struct View {

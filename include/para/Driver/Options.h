@@ -34,6 +34,7 @@ struct DriverOptions {
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
+  bool reportKernels = false; ///< --report=kernels
 };
 
 /// Reads the command line; the error is a sentence for the user (exit status 2).

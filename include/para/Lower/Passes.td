@@ -74,7 +74,8 @@ def EmitKernelsPass : Pass<"para-emit-kernels", "::mlir::ModuleOp"> {
     On the host a function of a range of the launch. For `cuda` and `rehearsal` a function of one thread of a block
     (KernelBlocks.cpp), which asks its place of the functions para_gpu_*; their meaning is in runtime/rehearsal/Blocks.h.
   }];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">,
+                 Option<"describe", "describe", "bool", "false", "writes on each kernel as `rt.facts` what it does and moves">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
