@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace para;
 
-CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func) : module(module), func(func), builder(module.getContext()) {
+CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func, bool joinsBatches)
+    : module(module), func(func), joinsBatches(joinsBatches), builder(module.getContext()) {
   mesh = module->getAttrOfType<MeshAttr>("para.mesh");
   auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
   microbatches = count ? count.getInt() : 1;
@@ -117,6 +118,86 @@ static SmallVector<Value> followMoves(Value v, FactsCache &facts) {
   return chain;
 }
 
+CallBuilder::Elements CallBuilder::elementsOf(const View &view, ArrayRef<int64_t> shape) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (auto [stride, size] : llvm::zip_equal(view.strides, shape))
+    if (size > 1)
+      dims.push_back({stride, size});
+  llvm::sort(dims, std::greater<>());
+  return {view.base.getAsOpaquePointer(), view.offset, dims};
+}
+
+View CallBuilder::pack(Operation *op, Value v, ArrayRef<int64_t> order) {
+  View before = viewOf(v, facts);
+  Operation *last = op->getPrevNode();
+  builder.setInsertionPoint(op);
+  Value copy = TensorBuilder(op->getLoc(), builder).transpose(v, order);
+  tagSince(last, op);
+  View view{copy, SmallVector<int64_t>(order.size()), 0};
+  Packed entry{copy, {}};
+  for (auto [stride, d] : llvm::zip_equal(stridesOf(shapeOf(copy)), order)) {
+    view.strides[d] = stride;
+    entry.strides[{before.strides[d], shapeOf(v)[d]}] = stride;
+  }
+  Elements elements = elementsOf(before, shapeOf(v));
+  bool isInjective = llvm::all_of(before.strides, [](int64_t stride) { return stride > 0; });
+  if (joinsBatches && isInjective)
+    packed.try_emplace(elements, entry);
+  return view;
+}
+
+std::optional<View> CallBuilder::findPacked(Value v) {
+  View view = viewOf(v, facts);
+  auto it = packed.find(elementsOf(view, shapeOf(v)));
+  if (it == packed.end())
+    return std::nullopt;
+  View found{it->second.value, {}, 0};
+  for (auto [stride, size] : llvm::zip_equal(view.strides, shapeOf(v)))
+    found.strides.push_back(size > 1 ? it->second.strides.at({stride, size}) : 1);
+  return found;
+}
+
+void CallBuilder::joinBatches(Operation *op, const Call &call, View &a, View &b, Value &stored, SmallVectorImpl<int64_t> &resultStrides) {
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0);
+  SmallVector<int64_t> sizes, inA, inB, inC;
+  for (auto [i, l, r] : llvm::enumerate(call.lhsBatch, call.rhsBatch))
+    if (int64_t size = shapeOf(lhs)[l]; size > 1) {
+      sizes.push_back(size);
+      inA.push_back(a.strides[l]), inB.push_back(b.strides[r]), inC.push_back(resultStrides[i]);
+    }
+  auto isOne = [&](ArrayRef<int64_t> strides) {
+    for (size_t i = 0; i + 1 < sizes.size(); ++i)
+      if (strides[i] != strides[i + 1] * sizes[i + 1])
+        return false;
+    return true;
+  };
+  // A repeated operand would have to be copied for each time.
+  auto isRepeated = [&](ArrayRef<int64_t> strides) { return !isOne(strides) && llvm::is_contained(strides, 0); };
+  if (isRepeated(inA) || isRepeated(inB))
+    return;
+  auto join = [&](Value side, View &view, ArrayRef<int64_t> batch) {
+    if (auto known = findPacked(side)) {
+      view = *known;
+      return;
+    }
+    SmallVector<int64_t> order(batch), rest;
+    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side).size()); ++d)
+      if (!llvm::is_contained(batch, d))
+        rest.push_back(d);
+    llvm::stable_sort(rest, [&](int64_t x, int64_t y) { return view.strides[x] > view.strides[y]; });
+    llvm::append_range(order, rest);
+    view = pack(op, side, order);
+  };
+  if (!isOne(inA))
+    join(lhs, a, call.lhsBatch);
+  if (!isOne(inB))
+    join(rhs, b, call.rhsBatch);
+  if (!isOne(inC)) {
+    stored = result;
+    resultStrides = stridesOf(shapeOf(result));
+  }
+}
+
 bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
   SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
@@ -129,6 +210,8 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
     }
   }
   View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
+  if (joinsBatches && call.lhsBatch.size() > 1)
+    joinBatches(op, call, a, b, stored, cStrides);
   auto isIn = [](ArrayRef<int64_t> list, int64_t d) { return llvm::is_contained(list, d); };
   MatmulPlan plan;
   bool isSwapped = false; // makes the transpose of the result, of the operands in the other order
@@ -170,18 +253,16 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
     bool left = obstacle == (isSwapped ? MatmulObstacle::Rhs : MatmulObstacle::Lhs) || (obstacle == MatmulObstacle::Contract && attempt % 2 == 0);
     Value side = left ? lhs : rhs;
     ArrayRef<int64_t> sideBatch = left ? call.lhsBatch : call.rhsBatch, sideContract = left ? call.lhsContract : call.rhsContract;
-    SmallVector<int64_t> order(sideBatch), strides(shapeOf(side).size());
+    SmallVector<int64_t> order(sideBatch);
     for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side).size()); ++d)
       if (!isIn(sideBatch, d) && !isIn(sideContract, d))
         order.push_back(d);
     llvm::append_range(order, sideContract);
-    Operation *before = op->getPrevNode();
-    Value packed = TensorBuilder(op->getLoc(), builder).transpose(side, order);
-    tagSince(before, op);
-    SmallVector<int64_t> packedStrides = stridesOf(shapeOf(packed));
-    for (auto [i, d] : llvm::enumerate(order))
-      strides[d] = packedStrides[i];
-    (left ? a : b) = View{packed, strides, 0};
+    std::optional<View> known = joinsBatches ? findPacked(side) : std::nullopt;
+    if (known && known->base != (left ? a : b).base)
+      (left ? a : b) = *known;
+    else
+      (left ? a : b) = pack(op, side, order);
   }
   builder.setInsertionPoint(op);
   SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(result.getType())),

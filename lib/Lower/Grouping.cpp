@@ -326,7 +326,12 @@ void Grouping::cloneCheap() {
     bool fits = llvm::all_of(consumers, [&](int g) {
       return inputsOf(groups[g]).size() + leaves.size() + outputsOf(groups[g]).size() <= mostOperands;
     });
-    if (extra > (1 + count) * bytesOf(v) || !fits)
+    // Where this was all that its kernel made, that is not run, and reads nothing.
+    int64_t saved = 0;
+    if (outputsOf(groups[own]).size() == 1)
+      for (Value leaf : leaves)
+        saved += bytesOf(leaf);
+    if (extra > (1 + count) * bytesOf(v) + saved || !fits)
       continue;
     for (int g : consumers)
       for (Operation *link : chain)

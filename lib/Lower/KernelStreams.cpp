@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace para;
 
-/// Half of what one side of an A100's second level cache holds: blocks are at work in several places at once.
-static constexpr int64_t cacheBytes = 10 << 20;
+/// Somewhat less than what one side of an A100's second level cache holds, the smallest of those that we make code for.
+static constexpr int64_t cacheBytes = 16 << 20;
 /// What a warp's lanes take at once each, at best.
 static constexpr int64_t wideBytes = 16;
 

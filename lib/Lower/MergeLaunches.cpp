@@ -4,9 +4,10 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
-#include <list>
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -59,26 +60,124 @@ std::string para::describeElement(rt::FusedOp fused, FactsCache &facts) {
 }
 
 namespace {
-bool conflict(const DeviceOp &a, const DeviceOp &b) {
-  for (const DeviceOp::Range &x : a.ranges)
-    for (const DeviceOp::Range &y : b.ranges)
-      if ((x.isWrite || y.isWrite) && x.begin < y.end && y.begin < x.end)
-        return true;
-  return false;
-}
+using Members = SmallVector<const DeviceOp *>;
 
-struct Group {
-  std::string key;
-  SmallVector<const DeviceOp *> members;
+/// Ops that have no barrier among them, in a new order: a launch that others could join waits as long as there is anything else to do.
+class Order {
+public:
+  explicit Order(ArrayRef<DeviceOp> ops) : ops(ops), waits(ops.size(), 0), followers(ops.size()) {
+    for (const DeviceOp &op : ops)
+      if (!op.key.empty())
+        ++left[op.key];
+    findDependencies();
+  }
+
+  /// Groups that are to run one after another.
+  std::vector<Members> run() {
+    std::vector<Members> result;
+    for (unsigned i = 0; i < ops.size(); ++i)
+      if (waits[i] == 0)
+        enter(i);
+    while (!ready.empty() || !delayed.empty()) {
+      if (!ready.empty()) {
+        unsigned i = *ready.begin();
+        ready.erase(ready.begin());
+        result.push_back({&ops[i]});
+        leave(i);
+        continue;
+      }
+      // The most that can be one launch, and among equals the first.
+      auto most = delayed.begin();
+      for (auto it = delayed.begin(); it != delayed.end(); ++it)
+        if (std::make_pair(it->second.size(), -int64_t(it->second.front())) > std::make_pair(most->second.size(), -int64_t(most->second.front())))
+          most = it;
+      SmallVector<unsigned> group = std::move(most->second);
+      delayed.erase(most);
+      result.emplace_back();
+      for (unsigned i : group)
+        result.back().push_back(&ops[i]);
+      for (unsigned i : group)
+        leave(i);
+    }
+    return result;
+  }
+
+private:
+  /// By the ranges into which the ends of all ranges cut the arena: what writes follows all that touched it since the last who wrote.
+  void findDependencies() {
+    SmallVector<int64_t> ends;
+    for (const DeviceOp &op : ops)
+      for (const DeviceOp::Range &range : op.ranges)
+        ends.push_back(range.begin), ends.push_back(range.end);
+    llvm::sort(ends);
+    ends.erase(llvm::unique(ends), ends.end());
+    struct Piece {
+      int writer = -1;
+      SmallVector<unsigned, 4> readers;
+    };
+    std::vector<Piece> pieces(ends.size());
+    for (unsigned i = 0; i < ops.size(); ++i) {
+      llvm::SetVector<unsigned> before;
+      auto forPieces = [&](bool isWrite, llvm::function_ref<void(Piece &)> visit) {
+        for (const DeviceOp::Range &range : ops[i].ranges)
+          if (range.isWrite == isWrite)
+            for (size_t p = llvm::lower_bound(ends, range.begin) - ends.begin(); p < ends.size() && ends[p] < range.end; ++p)
+              visit(pieces[p]);
+      };
+      forPieces(false, [&](Piece &piece) {
+        if (piece.writer >= 0)
+          before.insert(piece.writer);
+      });
+      forPieces(true, [&](Piece &piece) {
+        if (piece.writer >= 0)
+          before.insert(piece.writer);
+        before.insert(piece.readers.begin(), piece.readers.end());
+      });
+      forPieces(false, [&](Piece &piece) {
+        if (!llvm::is_contained(piece.readers, i))
+          piece.readers.push_back(i);
+      });
+      forPieces(true, [&](Piece &piece) {
+        piece.writer = i;
+        piece.readers.clear();
+      });
+      for (unsigned other : before) {
+        followers[other].push_back(i);
+        ++waits[i];
+      }
+    }
+  }
+
+  void enter(unsigned i) {
+    if (!ops[i].key.empty() && left[ops[i].key] > 1)
+      delayed[ops[i].key].push_back(i);
+    else
+      ready.insert(i);
+  }
+
+  void leave(unsigned i) {
+    if (!ops[i].key.empty())
+      --left[ops[i].key];
+    for (unsigned follower : followers[i])
+      if (--waits[follower] == 0)
+        enter(follower);
+  }
+
+  ArrayRef<DeviceOp> ops;
+  std::vector<unsigned> waits; ///< ops that must have run
+  std::vector<SmallVector<unsigned, 4>> followers;
+  std::set<unsigned> ready;
+  std::map<std::string, SmallVector<unsigned>> delayed; ///< by key
+  std::map<std::string, int64_t> left;                  ///< launches of a key that have not run
 };
 
 /// The kernel of a group, which takes what differs among its members from a table.
-void merge(const Group &group, ModuleOp module) {
+void merge(const Members &members, ModuleOp module) {
   SmallVector<rt::LaunchOp> launches;
-  for (const DeviceOp *member : group.members)
+  for (const DeviceOp *member : members)
     launches.push_back(cast<rt::LaunchOp>(member->op));
   // The body is that of the largest: a tensor of one element would hide its loop.
-  auto largest = llvm::max_element(group.members, [](auto *a, auto *b) { return a->elements < b->elements; });
+  auto largest = llvm::max_element(members, [](auto *a, auto *b) { return a->elements < b->elements; });
   auto kernel = module.lookupSymbol<rt::KernelOp>(cast<rt::LaunchOp>((*largest)->op).getKernel());
   OpBuilder b(kernel);
   SmallVector<int64_t> varying;
@@ -90,7 +189,7 @@ void merge(const Group &group, ModuleOp module) {
       varying.push_back(i);
   }
   SmallVector<Attribute> instances;
-  for (auto [member, launch] : llvm::zip_equal(group.members, launches)) {
+  for (auto [member, launch] : llvm::zip_equal(members, launches)) {
     SmallVector<int64_t> row{member->elements};
     for (int64_t i : varying)
       row.push_back(cast<rt::AddressAttr>(launch.getBuffers()[i]).getOffset());
@@ -110,28 +209,21 @@ void merge(const Group &group, ModuleOp module) {
 }
 } // namespace
 
-void para::mergeLaunches(std::vector<DeviceOp> ops, ModuleOp module) {
-  std::list<Group> open;
-  std::vector<Group> closed;
-  for (const DeviceOp &op : ops) {
-    bool joined = false;
-    for (auto group = open.begin(); group != open.end();) {
-      bool clashes = op.isBarrier || llvm::any_of(group->members, [&](const DeviceOp *member) { return conflict(*member, op); });
-      if (!clashes && !op.key.empty() && group->key == op.key) {
-        group->members.push_back(&op);
-        joined = true;
+void para::mergeLaunches(ArrayRef<DeviceOp> ops, ModuleOp module) {
+  while (!ops.empty()) {
+    size_t count = llvm::find_if(ops, [](const DeviceOp &op) { return op.isBarrier; }) - ops.begin();
+    if (count > 0) {
+      Operation *last = ops[count - 1].op;
+      for (const Members &members : Order(ops.take_front(count)).run()) {
+        for (const DeviceOp *member : members) {
+          if (member->op != last)
+            member->op->moveAfter(last);
+          last = member->op;
+        }
+        if (members.size() > 1)
+          merge(members, module);
       }
-      auto next = std::next(group);
-      if (clashes)
-        closed.push_back(std::move(*group)), open.erase(group);
-      group = next;
     }
-    if (!joined && !op.isBarrier && !op.key.empty())
-      open.push_back({op.key, {&op}});
+    ops = ops.drop_front(std::min(ops.size(), count + 1));
   }
-  for (Group &group : open)
-    closed.push_back(std::move(group));
-  for (const Group &group : closed)
-    if (group.members.size() > 1)
-      merge(group, module);
 }

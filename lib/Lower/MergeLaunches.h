@@ -4,8 +4,8 @@
 // launch over a table of places. Example: AdamW updates 148 parameters of a GPT by one kernel; the table has for each the number of its
 // elements and where it, its gradient and its moments are.
 //
-// A launch moves down to the last one that it joins if nothing in between touches what it writes, or writes what it touches: addresses
-// are known, and so this is certain.
+// For that, launches move past ops that touch nothing of what they write, and write nothing of what they touch: addresses are known, and
+// so this is certain.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LOWER_MERGELAUNCHES_H
@@ -28,7 +28,7 @@ struct DeviceOp {
   };
   mlir::Operation *op = nullptr;
   std::vector<Range> ranges;
-  bool isBarrier = false;   ///< of what it touches not all is known, or others go by when it runs
+  bool isBarrier = false;   ///< nothing moves past it: what it touches is not known, or when it runs counts
   std::string key;          ///< of launches: those with equal keys can be one; empty for none
   int64_t elements = 0;     ///< of a kernel that does the same to every element; 0 for others
 };
@@ -37,7 +37,7 @@ struct DeviceOp {
 std::string describeElement(rt::FusedOp fused, FactsCache &facts);
 
 /// Merges launches among the ops of a segment, which are in the order in which they run.
-void mergeLaunches(std::vector<DeviceOp> ops, mlir::ModuleOp module);
+void mergeLaunches(llvm::ArrayRef<DeviceOp> ops, mlir::ModuleOp module);
 
 } // namespace para
 

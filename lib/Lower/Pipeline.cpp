@@ -9,14 +9,14 @@ using namespace para;
 
 void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   // Calls first: they decide which values must be in memory and which transposes vanish into strides.
-  pm.addPass(createFormCallsPass());
+  pm.addPass(createFormCallsPass({options.target}));
   // Before kernels are formed: sums that stand apart are kernels of their own.
   pm.addPass(createPlaceSumsPass());
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
   pm.addPass(createSplitReductionsPass());
   pm.addPass(createFormKernelsPass());
   pm.addPass(createOrderUpdatesPass({options.target}));
-  pm.addPass(createAssignMemoryPass());
+  pm.addPass(createAssignMemoryPass({options.target}));
   pm.addPass(createLowerToRtPass({options.target}));
   pm.addPass(createEmitKernelsPass({options.target, options.describe}));
   // After the kernels: one function is expanded in the one place where it stands.

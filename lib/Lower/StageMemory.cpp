@@ -13,9 +13,11 @@ using namespace para;
 
 /// Bytes that are rather copied into a bucket than sent by themselves.
 static constexpr int64_t mostCopied = 64 << 10;
+/// What is made once a step and is smaller has bytes of its own: sums of rows of gradients, say, a small part of the parameters.
+static constexpr int64_t mostUnshared = 256 << 10;
 
-StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts)
-    : func(func), microbatches(microbatches), facts(facts), limits(limitUnderWay(func)) {}
+StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches)
+    : func(func), microbatches(microbatches), facts(facts), mergesLaunches(mergesLaunches), limits(limitUnderWay(func)) {}
 
 LogicalResult StageMemory::run() {
   int64_t now = 0;
@@ -270,7 +272,10 @@ bool StageMemory::shareInput(Operation *op, Value result) {
 }
 
 void StageMemory::placeValues() {
-  int64_t end = time[func.getBody().front().getTerminator()];
+  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end;
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (getPhase(&op) == Phase::Update)
+      firstUpdate = std::min(firstUpdate, time[&op]);
   for (Operation &op : func.getBody().front().without_terminator()) {
     auto call = dyn_cast<rt::CallOp>(op);
     if (call && call.getCallee() == "all_reduce")
@@ -284,6 +289,8 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
+      if (mergesLaunches && getPhase(&op) == Phase::Update && bytesOf(v) <= mostUnshared)
+        first = std::min(first, firstUpdate), last = end;
       for (const Copy &copy : copies) // read again when its phase ends
         if (copy.from == v)
           last = end;

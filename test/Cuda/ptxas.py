@@ -137,8 +137,8 @@ class Table:
         head, kernels = split(harness.call(command))
         if not kernels:
             raise harness.Failed("the program has no kernel")
-        command[command.index("--emit=ptx")] = "--report=kernels"
-        described = json.loads(harness.call([*command, "--json"]))["kernels"]
+        command = [word for word in command if word not in ("--emit=ptx", "-o", "-")]
+        described = json.loads(harness.call([*command, "--report=kernels", "--json"]))["kernels"]
         return head, kernels, {f"{kernel['name']}_block": kernel for kernel in described}
 
     def compile(self, model, arch):

@@ -7,8 +7,10 @@ def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
   let summary = "Makes runtime calls over tensors (rt.call) of products, convolutions, scatters and collectives";
   let description = [{
     Transposes, slices and broadcasts in front of a product, and a transpose behind it, become strides. What a call needs
-    contiguous and is not gets a copy made of ordinary ops.
+    contiguous and is not gets a copy made of ordinary ops. Where a library knows one stride of a batch (every target but `host`), so does
+    an operand whose batch has several.
   }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -59,6 +61,7 @@ def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
     Writes `rt.addresses` on ops and arguments, `rt.arena_bytes`, `rt.slots`, `rt.slot_bytes` and `rt.actions` on functions.
     The answer is checked over the whole schedule by code of its own.
   }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
