@@ -113,8 +113,6 @@ private:
     assert(facts && "kernels are described when they are emitted");
     row.name = kernel.getSymName().str();
     row.family = facts.getAs<StringAttr>("family").getValue().str();
-    if (isUpdate && row.family == "elementwise")
-      row.family = "optimizer";
     for (Attribute node : facts.getAs<ArrayAttr>("nodes"))
       row.nodes.push_back(cast<StringAttr>(node).getValue().str());
     if (kernel.getBlock()) {
@@ -130,6 +128,12 @@ private:
       auto number = [&](StringRef name) { return buffer.getAs<IntegerAttr>(name).getInt(); };
       row.buffers.push_back({number("loaded"), number("stored"), number("least"), number("instruction"), buffer.getAs<StringAttr>("narrow").getValue().str()});
     }
+    // What an update writes back; sums over gradients alone, of a norm, are reductions.
+    double stored = 0;
+    for (const KernelBuffer &buffer : row.buffers)
+      stored += double(buffer.stored);
+    if (isUpdate && (row.family != "reduction" || 8 * stored > row.moved))
+      row.family = "optimizer";
   }
 
   static int64_t describe(KernelRow &row, rt::MatmulOp op) {

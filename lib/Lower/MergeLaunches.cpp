@@ -40,7 +40,7 @@ std::string para::describeElement(rt::FusedOp fused, FactsCache &facts) {
       os << " " << constant.getSplatValue<Attribute>() << "\n";
       continue;
     }
-    if (f.accesses.empty()) // It may depend on the place.
+    if (f.placed || f.accesses.empty())
       return {};
     for (const OpAccess &access : f.accesses)
       if (access.dynamic || (sizeOf(op.getOperand(access.operand)) != 1 && !keepsRow(&op, f, access, 0)))

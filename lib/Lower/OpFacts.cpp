@@ -29,18 +29,22 @@ public:
     last = dummy(getElementTypeOrSelf(op->getOperand(number).getType()));
     return last;
   }
-  Value position(const Coordinate &) override { return dummy(b.getI64Type()); }
-  Value shardBegin(ArrayRef<StringRef>, int64_t, int64_t) override { return dummy(b.getI64Type()); }
-  Value shardValid(ArrayRef<StringRef>, int64_t, int64_t) override { return dummy(b.getI64Type()); }
+  Value position(const Coordinate &) override { return place(b.getI64Type()); }
+  Value shardBegin(ArrayRef<StringRef>, int64_t, int64_t) override { return place(b.getI64Type()); }
+  Value shardValid(ArrayRef<StringRef>, int64_t, int64_t) override { return place(b.getI64Type()); }
   Value guarded(Value condition, function_ref<Value()> make, Value otherwise) override {
     return arith::SelectOp::create(b, condition, make(), otherwise);
   }
-  Value table(DenseElementsAttr values, const Coordinate &) override { return dummy(values.getElementType()); }
+  Value table(DenseElementsAttr values, const Coordinate &) override { return place(values.getElementType()); }
   Type elementType(Type scalar) override { return scalar; }
 
   Value last;
 
 private:
+  Value place(Type type) {
+    facts.placed = true;
+    return dummy(type);
+  }
   /// Of no known value, so that nothing folds.
   Value dummy(Type type) {
     OperationState state(b.getLoc(), "builtin.unrealized_conversion_cast");

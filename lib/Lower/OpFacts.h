@@ -34,6 +34,7 @@ struct OpFacts {
   bool whole = false;      ///< a reduction of all elements of one operand, unchanged, each taken once
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
+  bool placed = false;     ///< depends on where the element is, beside what it reads there
   unsigned cost = 0;       ///< arithmetic operations an element
   unsigned work = 0;       ///< the same with transcendental functions as the arithmetic they become, divisions by the time they take
 };
