@@ -127,15 +127,46 @@ CallBuilder::Elements CallBuilder::elementsOf(const View &view, ArrayRef<int64_t
   return {view.base.getAsOpaquePointer(), view.offset, dims};
 }
 
+/// The value from which `v` was made by moves and which has its elements as the transpose of `v` would have them; null if there is none.
+static Value findTransposed(Value v, ArrayRef<int64_t> order, FactsCache &facts) {
+  MLIRContext *ctx = v.getContext();
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> dims, index(order.size());
+  for (auto [i, d] : llvm::enumerate(order)) {
+    shape.push_back(shapeOf(v)[d]);
+    dims.push_back(getAffineDimExpr(i, ctx));
+    index[d] = dims.back();
+  }
+  AffineExpr wanted = linearize(dims, shape, ctx);
+  for (Value current = v; Operation *op = current.getDefiningOp();) {
+    const OpFacts &f = facts.get(op);
+    if (!f.move || f.accesses[0].dynamic)
+      break;
+    SmallVector<AffineExpr> next;
+    for (AffineExpr e : f.accesses[0].index)
+      next.push_back(e.replaceDims(index));
+    index = next;
+    current = op->getOperand(f.accesses[0].operand);
+    if (sizeOf(current) == sizeOf(v) && sameFunction(linearize(index, shapeOf(current), ctx), wanted, shape))
+      return current;
+  }
+  return nullptr;
+}
+
 View CallBuilder::pack(Operation *op, Value v, ArrayRef<int64_t> order) {
   View before = viewOf(v, facts);
   Operation *last = op->getPrevNode();
   builder.setInsertionPoint(op);
-  Value copy = TensorBuilder(op->getLoc(), builder).transpose(v, order);
+  Value copy = joinsBatches ? findTransposed(v, order, facts) : Value();
+  if (!copy)
+    copy = TensorBuilder(op->getLoc(), builder).transpose(v, order);
   tagSince(last, op);
   View view{copy, SmallVector<int64_t>(order.size()), 0};
   Packed entry{copy, {}};
-  for (auto [stride, d] : llvm::zip_equal(stridesOf(shapeOf(copy)), order)) {
+  SmallVector<int64_t> shape;
+  for (int64_t d : order)
+    shape.push_back(shapeOf(v)[d]);
+  for (auto [stride, d] : llvm::zip_equal(stridesOf(shape), order)) {
     view.strides[d] = stride;
     entry.strides[{before.strides[d], shapeOf(v)[d]}] = stride;
   }

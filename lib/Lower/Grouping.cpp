@@ -370,6 +370,37 @@ void Grouping::joinSiblings() {
         merge(list[i], list[j]);
       }
   }
+  joinColumns();
+}
+
+void Grouping::joinColumns() {
+  // How many calls are in front of each op: kernels between two calls run one after another.
+  llvm::DenseMap<Operation *, unsigned> calls;
+  unsigned count = 0;
+  for (Operation &op : func.getBody().front()) {
+    calls[&op] = count;
+    count += isa<rt::CallOp>(op);
+  }
+  SmallVector<int> columns;
+  auto sizeOfSums = [&](const Group &group) {
+    int64_t size = 0;
+    for (Operation *op : group.ops)
+      if (facts.get(op).reduction)
+        size = std::max(size, productOf(facts.get(op).loops));
+    return size;
+  };
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (!groups[g].opaque && !groups[g].ops.empty() && groups[g].rows && !readsRows(groups[g]))
+      columns.push_back(g);
+  for (unsigned i = 0; i < columns.size(); ++i)
+    for (unsigned j = i + 1; j < columns.size(); ++j) {
+      Group &x = groups[columns[i]], &y = groups[columns[j]];
+      if (x.ops.empty() || y.ops.empty() || x.rows != y.rows || sizeOfSums(x) != sizeOfSums(y))
+        continue;
+      auto [first, last] = std::minmax(position[x.ops.back()], position[y.ops.front()]);
+      if (first < last && calls[x.ops.back()] == calls[y.ops.front()])
+        merge(columns[i], columns[j]);
+    }
 }
 
 std::vector<Group> Grouping::sorted() {

@@ -20,7 +20,8 @@
 using namespace mlir;
 using namespace para;
 
-static constexpr int64_t warp = 32, usualThreads = 128, mostMembers = 1024;
+/// A thread of a block of 512 may have 128 registers: enough for four lanes of any kernel.
+static constexpr int64_t warp = 32, usualThreads = 128, mostMembers = 512;
 static constexpr int64_t busyThreads = 1 << 16; ///< what keeps a large GPU at work
 static constexpr int64_t mostSumBytes = 12 << 10;
 

@@ -106,12 +106,10 @@ void KernelLoops::emitElements(KernelEmitter &emitter, Value id) {
   b.setInsertionPointToStart(branch.thenBlock());
   emitRow(emitter, {base}, base, false);
   b.setInsertionPointToStart(branch.elseBlock());
-  auto type = VectorType::get({choice.lanes}, b.getI64Type());
-  Value numbers = arith::ConstantOp::create(b, type, DenseElementsAttr::get(type, ArrayRef<int64_t>(llvm::to_vector(llvm::seq<int64_t>(0, choice.lanes)))));
-  emitter.lane = choice.outerLoop;
-  emitter.lanes = choice.lanes;
-  Value left = emitter.splat(arith::SubIOp::create(b, elements, base));
-  dynamicTail = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, numbers, left);
-  emitRow(emitter, {base}, base, true);
-  dynamicTail = nullptr;
+  // One by one: few are left, and the code for lanes of which some are there would be long.
+  auto rest = scf::ForOp::create(b, base, elements, emitter.integer(1));
+  b.setInsertionPointToStart(rest.getBody());
+  int64_t lanes = std::exchange(choice.lanes, 1);
+  emitRow(emitter, {rest.getInductionVar()}, rest.getInductionVar(), false);
+  choice.lanes = lanes;
 }

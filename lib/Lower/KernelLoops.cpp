@@ -214,7 +214,7 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
   llvm::append_range(emitter.extents, pass.inner);
   emitter.loopValues.resize(emitter.extents.size());
   if (choice.across)
-    emitter.tail = !isTail || choice.lanes == 1 ? Value() : dynamicTail ? dynamicTail : tailMask(body.outer[choice.outerLoop] % choice.lanes);
+    emitter.tail = isTail && choice.lanes > 1 ? tailMask(body.outer[choice.outerLoop] % choice.lanes) : nullptr;
   else
     emitter.lane = choice.innerLoops[number] < 0 || choice.lanes == 1 ? -1 : static_cast<int>(body.outer.size()) + choice.innerLoops[number];
 

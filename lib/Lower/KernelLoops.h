@@ -113,7 +113,6 @@ private:
   std::vector<MemoryStream> streams;
   llvm::SmallVector<int64_t> alignments;
   mlir::Value elements; ///< of the instance
-  mlir::Value dynamicTail; ///< lanes inside of it, where their number is not known
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none
