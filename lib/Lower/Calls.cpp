@@ -188,61 +188,72 @@ std::optional<View> CallBuilder::findPacked(Value v) {
   return found;
 }
 
-void CallBuilder::joinBatches(Operation *op, const Call &call, View &a, View &b, Value &stored, SmallVectorImpl<int64_t> &resultStrides) {
-  Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0);
-  SmallVector<int64_t> sizes, inA, inB, inC;
-  for (auto [i, l, r] : llvm::enumerate(call.lhsBatch, call.rhsBatch))
-    if (int64_t size = shapeOf(lhs)[l]; size > 1) {
-      sizes.push_back(size);
-      inA.push_back(a.strides[l]), inB.push_back(b.strides[r]), inC.push_back(resultStrides[i]);
-    }
-  auto isOne = [&](ArrayRef<int64_t> strides) {
-    for (size_t i = 0; i + 1 < sizes.size(); ++i)
-      if (strides[i] != strides[i + 1] * sizes[i + 1])
-        return false;
-    return true;
-  };
-  // A repeated operand would have to be copied for each time.
-  auto isRepeated = [&](ArrayRef<int64_t> strides) { return !isOne(strides) && llvm::is_contained(strides, 0); };
-  if (isRepeated(inA) || isRepeated(inB))
-    return;
-  auto join = [&](Value side, View &view, ArrayRef<int64_t> batch) {
-    if (auto known = findPacked(side)) {
-      view = *known;
-      return;
-    }
-    SmallVector<int64_t> order(batch), rest;
-    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side).size()); ++d)
-      if (!llvm::is_contained(batch, d))
-        rest.push_back(d);
-    llvm::stable_sort(rest, [&](int64_t x, int64_t y) { return view.strides[x] > view.strides[y]; });
-    llvm::append_range(order, rest);
-    view = pack(op, side, order);
-  };
-  if (!isOne(inA))
-    join(lhs, a, call.lhsBatch);
-  if (!isOne(inB))
-    join(rhs, b, call.rhsBatch);
-  if (!isOne(inC)) {
-    stored = result;
-    resultStrides = stridesOf(shapeOf(result));
+/// Whether the dimensions are one with one stride.
+static bool isOneStride(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  std::optional<int64_t> next;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 1)
+      continue;
+    if (next && strides[i] != *next)
+      return false;
+    next = strides[i] * sizes[i];
   }
+  return true;
+}
+
+bool CallBuilder::joinBatches(Operation *op, const Call &call, View &a, View &b) {
+  if (call.lhsBatch.size() < 2)
+    return false;
+  struct Side {
+    Value v;
+    View &view;
+    ArrayRef<int64_t> batch;
+    SmallVector<int64_t> sizes, strides;
+  };
+  Side sides[] = {{op->getOperand(0), a, call.lhsBatch, {}, {}}, {op->getOperand(1), b, call.rhsBatch, {}, {}}};
+  for (Side &side : sides) {
+    for (int64_t d : side.batch) {
+      side.sizes.push_back(shapeOf(side.v)[d]);
+      side.strides.push_back(side.view.strides[d]);
+    }
+    // One that is repeated would have to be copied for each time.
+    for (auto [size, stride] : llvm::zip_equal(side.sizes, side.strides))
+      if (size > 1 && stride == 0 && !isOneStride(side.sizes, side.strides))
+        return false;
+  }
+  for (Side &side : sides) {
+    if (isOneStride(side.sizes, side.strides))
+      continue;
+    if (auto known = findPacked(side.v)) {
+      side.view = *known;
+      continue;
+    }
+    SmallVector<int64_t> order(side.batch), rest;
+    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side.v).size()); ++d)
+      if (!llvm::is_contained(side.batch, d))
+        rest.push_back(d);
+    llvm::stable_sort(rest, [&](int64_t x, int64_t y) { return side.view.strides[x] > side.view.strides[y]; });
+    llvm::append_range(order, rest);
+    side.view = pack(op, side.v, order);
+  }
+  return true;
 }
 
 bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
   SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
+  View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
+  bool joins = joinsBatches && joinBatches(op, call, a, b);
   for (Value seen : followMoves(result, facts)) {
     View view = viewOf(seen, facts);
     auto strides = stridesSeenFrom(shape, shapeOf(seen), view.strides);
-    if (view.base == result && view.offset == 0 && strides) {
+    if (view.base != result || view.offset != 0 || !strides)
+      continue;
+    if (!joins || isOneStride(ArrayRef<int64_t>(shape).take_front(call.lhsBatch.size()), ArrayRef<int64_t>(*strides).take_front(call.lhsBatch.size()))) {
       cStrides = *strides;
       stored = seen;
     }
   }
-  View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
-  if (joinsBatches && call.lhsBatch.size() > 1)
-    joinBatches(op, call, a, b, stored, cStrides);
   auto isIn = [](ArrayRef<int64_t> list, int64_t d) { return llvm::is_contained(list, d); };
   MatmulPlan plan;
   bool isSwapped = false; // makes the transpose of the result, of the operands in the other order

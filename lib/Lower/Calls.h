@@ -35,8 +35,8 @@ private:
   /// A copy of `v` with its dimensions in another order, as a view of `v`; and one that was made before.
   View pack(mlir::Operation *op, mlir::Value v, llvm::ArrayRef<int64_t> order);
   std::optional<View> findPacked(mlir::Value v);
-  /// Of the dimensions of a batch.
-  void joinBatches(mlir::Operation *op, const Call &call, View &a, View &b, mlir::Value &stored, llvm::SmallVectorImpl<int64_t> &resultStrides);
+  /// Views of the operands in which the dimensions of the batch have one stride; false where that would repeat an operand.
+  bool joinBatches(mlir::Operation *op, const Call &call, View &a, View &b);
   /// A buffer and where in it a contiguous value starts; the value itself where it is no contiguous view.
   std::pair<mlir::Value, int64_t> contiguous(mlir::Value v);
   rt::CallOp create(mlir::Operation *at, llvm::StringRef callee, mlir::ValueRange inputs, llvm::ArrayRef<int64_t> offsets,

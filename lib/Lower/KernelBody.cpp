@@ -28,7 +28,7 @@ SmallVector<AffineExpr> KernelBody::coordinates(ArrayRef<int64_t> shape, ArrayRe
 }
 
 /// Shorter rows are read again out of the first level cache.
-static constexpr int64_t shortestKept = 64;
+static constexpr int64_t shortestKept = 8;
 
 namespace {
 class Analysis {
@@ -184,6 +184,19 @@ private:
     return stored != body.storedIn.end() && stored->second < number;
   }
 
+  bool isMemory(Value v, unsigned number) { return !v.getDefiningOp() || isReadBack(v, number); }
+  /// Whether each row is made of what lies elsewhere, and is not the same for all rows.
+  bool gathersRow(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!op || facts.get(op).reduction)
+      return false;
+    const OpFacts &f = facts.get(op);
+    return llvm::any_of(f.accesses, [&](const OpAccess &access) {
+      Value operand = op->getOperand(access.operand);
+      return sizeOf(operand) > rowSize(v) && !keepsRow(op, f, access, body.rows);
+    });
+  }
+
   /// Calls `visit` for what `v` is made of in pass `number`, and whether that is the element of `v`'s own number of rows in the own row.
   void forOperands(Value v, unsigned number, llvm::function_ref<void(Value, bool)> visit) {
     Operation *op = v.getDefiningOp();
@@ -238,7 +251,7 @@ private:
         return pass < number && !elsewhere.contains(v) && rowSize(v) == productOf(body.passes[pass].inner) && rowSize(v) >= shortestKept;
       };
       for (Value v : reachRow(number))
-        if ((!v.getDefiningOp() || isReadBack(v, number)) && !isKeptBefore(v, number) && canKeep(v)) {
+        if ((isMemory(v, number) || gathersRow(v)) && !isKeptBefore(v, number) && canKeep(v)) {
           reads.insert(v);
           rows.insert(v);
         }

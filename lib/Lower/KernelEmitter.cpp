@@ -20,7 +20,8 @@ void KernelEmitter::finishBody() {
 }
 
 Coordinate KernelEmitter::bounded(const Coordinate &coordinate, int64_t size) {
-  if (coordinate.dynamic || isa<AffineDimExpr, AffineConstantExpr>(coordinate.affine))
+  auto dim = dyn_cast<AffineDimExpr>(coordinate.affine);
+  if (coordinate.dynamic || isa<AffineConstantExpr>(coordinate.affine) || (dim && extents[dim.getPosition()] <= size))
     return coordinate;
   unsigned loops = extents.size() - boundedAs.size();
   for (auto [i, known] : llvm::enumerate(boundedAs))

@@ -26,16 +26,17 @@ class Traffic {
 public:
   Traffic(ArrayRef<MemoryStream> streams, ArrayRef<PassLoops> passes) : streams(streams), passes(passes) {}
 
-  /// Bytes of one buffer in one pass: what its streams touch, again for each visit that the cache does not serve.
-  int64_t moved(ArrayRef<const MemoryStream *> list) {
+  /// Bytes of one buffer of `size` elements in one pass: what its streams touch, again for each visit that the cache does not serve.
+  int64_t moved(ArrayRef<const MemoryStream *> list, int64_t size) {
     int64_t again = 1;
     for (const MemoryStream *stream : list)
       again = std::max(again, visits(*stream));
-    return again * together(list);
+    return again * together(list, size);
   }
 
-  /// Bytes that streams over one buffer touch together: ranges that lie apart add up, others are one.
-  int64_t together(ArrayRef<const MemoryStream *> list) {
+  /// Bytes that streams over one buffer touch together: ranges that lie apart add up, others are one. What would lie outside of the buffer
+  /// is guarded.
+  int64_t together(ArrayRef<const MemoryStream *> list, int64_t size) {
     std::set<std::tuple<int64_t, int64_t, int64_t>> parts;
     int64_t sum = 0, low = INT64_MAX, high = INT64_MIN;
     for (const MemoryStream *stream : list) {
@@ -45,7 +46,12 @@ public:
         sum += t.count;
     }
     bool isAffine = llvm::none_of(list, [](const MemoryStream *stream) { return stream->dynamic; });
-    return (isAffine ? std::min(sum, high - low + 1) : sum) * list.front()->elementBytes;
+    int64_t bytes = list.front()->elementBytes;
+    if (isAffine)
+      sum = std::min(sum, std::min(high, size - 1) - std::max<int64_t>(low, 0) + 1);
+    else if (size * bytes <= cacheBytes) // a table
+      sum = std::min(sum, size);
+    return sum * bytes;
   }
 
 private:
@@ -122,12 +128,12 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
           if (stream.pointer == pointer && stream.pass == pass && stream.isStore == isStore)
             here.push_back(&stream);
         if (!here.empty())
-          bytes += traffic.moved(here);
+          bytes += traffic.moved(here, size);
         llvm::append_range(list, here);
       }
       if (list.empty())
         continue;
-      int64_t least = std::min(traffic.together(list), size * list.front()->elementBytes);
+      int64_t least = std::min(traffic.together(list, size), size * list.front()->elementBytes);
       (isStore ? buffer.stored : buffer.loaded) = bytes;
       (isStore ? buffer.leastStored : buffer.leastLoaded) = least;
       for (const MemoryStream *stream : list) {
