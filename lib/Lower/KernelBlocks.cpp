@@ -30,7 +30,7 @@ int64_t KernelLoops::scratchBytes() const {
   int64_t bytes = 0;
   for (const KernelPass &pass : body.passes)
     for (Value v : pass.kept)
-      bytes += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+      bytes += body.placeOf.count(v) ? 0 : llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
   return bytes;
 }
 
@@ -57,7 +57,7 @@ void KernelLoops::chooseBlocks() {
     block.split.assign(body.passes.size(), -1);
     return;
   }
-  bool hasSums = false, keeps = scratchBytes() > 0;
+  bool hasSums = false;
   int64_t steps = 1; // of the longest pass
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
     int loop = choice.across ? -1 : choice.innerLoops[number];
@@ -85,14 +85,15 @@ void KernelLoops::chooseBlocks() {
       block.parts = usualThreads;
     return;
   }
-  int64_t most = parts < 256 ? mostMembers : 256;
+  // Many threads where there are few blocks, because there are few rows or because few rows fit into a multiprocessor's memory.
+  int64_t most = parts < 256 || scratchBytes() > 16 << 10 ? mostMembers : 256;
   block.members = std::min<int64_t>(llvm::PowerOf2Ceil(steps), most);
   while (block.members > 1 && block.members <= warp && parts * block.members > 4 * busyThreads && block.members * 4 > steps)
     block.members /= 2; // Many short rows: fewer exchanges.
-  if (keeps) // Rows kept in shared memory: not many at once.
-    block.members = std::max(block.members, warp);
   block.parts = block.members > warp ? 1 : usualThreads / block.members;
-  while (block.parts > 1 && block.parts * scratchBytes() > target.mostScratchBytes)
+  // Of several blocks a multiprocessor.
+  constexpr int64_t usualScratchBytes = 32 << 10;
+  while (block.parts > 1 && block.parts * scratchBytes() > usualScratchBytes)
     block.parts /= 2;
 }
 
@@ -184,12 +185,16 @@ void KernelLoops::emitBlocks() {
   int64_t offset = 0;
   for (KernelPass &pass : body.passes)
     for (Value v : pass.kept) {
+      if (body.placeOf.count(v))
+        continue;
       Value mine = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(part), emitter.integer(scratch)), emitter.integer(offset));
       Value at = LLVM::GEPOp::create(b, pointer, b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{mine});
       emitter.scratch[v] = at;
       emitter.alignments[at] = 16;
       offset += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
     }
+  for (auto [v, heir] : body.placeOf)
+    emitter.scratch[v] = emitter.scratch.lookup(heir);
   if (blocks * block.parts != parts) {
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, emitter.integer(parts));
     if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -237,6 +238,42 @@ private:
     return result;
   }
 
+  /// Whether pass `number` reads `v` only where it is at the same element.
+  bool readsInPlace(Value v, unsigned number) {
+    std::set<std::pair<void *, bool>> seen;
+    std::function<bool(Value, bool)> visit = [&](Value u, bool same) {
+      if (u == v)
+        return same;
+      Operation *op = u.getDefiningOp();
+      if (!op || !seen.insert({u.getAsOpaquePointer(), same}).second || isReadBack(u, number) || facts.get(op).reduction)
+        return true;
+      const OpFacts &f = facts.get(op);
+      return llvm::all_of(f.accesses, [&](const OpAccess &access) { return visit(op->getOperand(access.operand), same && keepsRow(op, f, access, 0)); });
+    };
+    bool result = true;
+    for (Operation *op : body.passes[number].reductions)
+      for (const OpAccess &access : facts.get(op).accesses)
+        result &= visit(op->getOperand(access.operand), keepsRow(op, facts.get(op), access, 0));
+    for (unsigned i : body.passes[number].outputs)
+      result &= visit(body.outputs[i], true);
+    for (Value kept : body.passes[number].kept)
+      result &= visit(kept, true);
+    return result;
+  }
+
+  /// A value that pass `number` keeps and can write where it reads `v` for the last time.
+  Value findHeir(Value v, unsigned number) {
+    for (unsigned later = number + 1; later < body.passes.size(); ++later)
+      if (reachRow(later).contains(v))
+        return nullptr;
+    for (Value heir : body.passes[number].kept) {
+      bool isFree = llvm::none_of(body.placeOf, [&](auto &entry) { return entry.second == heir; });
+      if (isFree && rowSize(heir) == rowSize(v) && elementBytes(heir.getType()) == elementBytes(v.getType()) && readsInPlace(v, number))
+        return heir;
+    }
+    return nullptr;
+  }
+
   /// Rows that a later pass would read again from memory stay in that of the block: what is made of them where that is less, else they.
   void keepLoaded() {
     llvm::DenseMap<Value, unsigned> first;
@@ -276,9 +313,14 @@ private:
           sum += rowSize(v) * elementBytes(v.getType());
         return sum;
       };
-      for (Value v : bytes(made) <= bytes(rows) ? made : rows)
+      for (Value v : bytes(made) <= bytes(rows) ? made : rows) {
+        if (Value heir = findHeir(v, number)) {
+          body.placeOf[v] = heir;
+          keptBytes -= rowSize(v) * elementBytes(v.getType());
+        }
         if (keptBytes + rowSize(v) * elementBytes(v.getType()) <= target.mostScratchBytes)
           keep(v, first.lookup(v));
+      }
     }
   }
 
