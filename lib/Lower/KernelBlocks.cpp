@@ -30,8 +30,12 @@ int64_t KernelLoops::scratchBytes() const {
   int64_t bytes = 0;
   for (const KernelPass &pass : body.passes)
     for (Value v : pass.kept)
-      bytes += body.placeOf.count(v) ? 0 : llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+      bytes += body.placeOf.count(v) ? 0 : scratchBytes(v);
   return bytes;
+}
+int64_t KernelLoops::scratchBytes(Value v) const {
+  int64_t elements = productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows)));
+  return llvm::alignTo((elements + (llvm::is_contained(choice.shifted, true) ? choice.lanes - 1 : 0)) * elementBytes(v.getType()), 16);
 }
 
 /// Room for the sums of members; those of one warp need none.
@@ -53,6 +57,7 @@ void KernelLoops::chooseBlocks() {
     choice.across = true;
     choice.outerLoop = 0;
     choice.chunksFirst = false;
+    choice.shifted.clear();
     block.parts = usualThreads;
     block.split.assign(body.passes.size(), -1);
     return;
@@ -77,7 +82,7 @@ void KernelLoops::chooseBlocks() {
       while (block.members < 16 && block.members * 8 <= steps && parts * block.members < busyThreads)
         block.members *= 2;
     if (block.members > 1 && body.outer[choice.outerLoop] % choice.lanes != 0)
-      choice.lanes = 1; // All threads meet at one barrier: there is no other path for the last chunk.
+      choice.lanes = 1, choice.shifted.clear(); // All threads meet at one barrier: there is no other path for the last chunk.
     block.parts = warp;
     while (block.members > 1 && sumBytes() > mostSumBytes)
       block.members /= 2;
@@ -191,10 +196,11 @@ void KernelLoops::emitBlocks() {
       Value at = LLVM::GEPOp::create(b, pointer, b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{mine});
       emitter.scratch[v] = at;
       emitter.alignments[at] = 16;
-      offset += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+      offset += scratchBytes(v);
     }
   for (auto [v, heir] : body.placeOf)
     emitter.scratch[v] = emitter.scratch.lookup(heir);
+  unshifted = emitter.scratch;
   if (blocks * block.parts != parts) {
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, emitter.integer(parts));
     if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.

@@ -45,6 +45,10 @@ public:
   llvm::SmallVector<mlir::Value> loopValues;
   int lane = -1;
   int64_t lanes = 1;
+  /// What is a multiple of the lanes at every vector, where the loop with lanes is none: an element's number. Pointers in `shiftedPointers`
+  /// make up for it.
+  std::optional<LinearForm> aligned;
+  llvm::DenseSet<mlir::Value> shiftedPointers;
   /// Whether elements that lie near are loaded as neighbours and dealt out to the lanes.
   bool dealsNeighbours = false;
   mlir::Value tail; ///< lanes inside of the loop's extent; null for all

@@ -163,4 +163,6 @@ void KernelLoops::choose() {
     while (choice.unroll > 1 && (body.outer[bestLoop] % (choice.lanes * choice.unroll) != 0 || productOf(body.outer) / body.outer[bestLoop] * (steps / choice.unroll) < 8))
       --choice.unroll;
   }
+  if (target.hasBlocks)
+    chooseShifts(recorded);
 }

@@ -158,8 +158,15 @@ unsigned KernelEmitter::alignmentOf(Value pointer, Type storage, const LinearFor
   int64_t bytes = elementBytes(storage), known = alignments.lookup(pointer);
   if (known <= bytes || lane < 0)
     return bytes;
-  known = std::gcd(known, form.constant * bytes);
-  for (auto [atom, factor] : form.terms) { // The loop with lanes advances by all of them.
+  LinearForm rest = form;
+  if (aligned && !shiftedPointers.contains(pointer)) {
+    rest.add(*aligned, -1);
+    known = std::gcd(known, lanes * bytes);
+    if (rest.factorOf(lane) != std::optional<int64_t>(0))
+      return bytes;
+  }
+  known = std::gcd(known, rest.constant * bytes);
+  for (auto [atom, factor] : rest.terms) { // The loop with lanes advances by all of them.
     auto dim = dyn_cast<AffineDimExpr>(atom);
     known = std::gcd(known, factor * bytes * (dim && static_cast<int>(dim.getPosition()) == lane ? lanes : 1));
   }
