@@ -76,22 +76,28 @@ void para::printKernels(llvm::ArrayRef<KernelRow> rows, const Machine *machine, 
     width = std::max(width, row.name.size());
   bool hasStages = llvm::any_of(rows, [](const KernelRow &row) { return row.stage > 0; });
   auto time = [&](double seconds) { return machine ? formatv(" {0,10}", milliseconds(seconds)).str() : std::string(); };
-  os << "kernels of a step: launches of a rank; of one launch blocks x threads, MB moved and their ratio to the least, Mflops" << (machine ? ", ms on " + machine->name : "") << "\n";
-  os << (hasStages ? "  stage" : "") << formatv("  {0} {1,-13} {2,8} {3,15} {4,10} {5,6} {6,12}", pad("kernel", width), "family", "launches", "blocks x threads", "MB", "ratio", "Mflops")
-     << (machine ? "         ms" : "") << "  nodes\n";
-  for (const KernelRow &row : rows) {
-    std::string shape = row.threads ? std::to_string(row.blocks) + " x " + std::to_string(row.threads) : "-";
-    if (hasStages)
-      os << formatv("  {0,5}", row.stage);
-    os << formatv("  {0} {1,-13} {2,8} {3,15} {4,10} {5,6:F2} {6,12}", pad(row.name, width), row.family, row.launches, shape, megabytes(row.moved), ratioOf(row), formatv("{0:F1}", row.flops / 1e6).str())
-       << time(machine ? secondsOf(row, *machine, type) : 0) << "  " << shorten(row.nodes) << "\n";
+  os << "kernels of a step: launches of a rank; of one launch blocks x threads, MB moved and their ratio to the least, Mflops"
+     << (machine ? ", ms on " + machine->name : "") << "\n";
+  auto row = [&](llvm::StringRef stage, llvm::StringRef name, auto... columns) {
+    os << (hasStages ? stage : "") << formatv("  {0} {1,-13} {2,8} {3,15} {4,10} {5,6} {6,12}", pad(name, width), columns...);
+  };
+  row("  stage", "kernel", "family", "launches", "blocks x threads", "MB", "ratio", "Mflops");
+  os << (machine ? "         ms" : "") << "  nodes\n";
+  for (const KernelRow &kernel : rows) {
+    std::string shape = kernel.threads ? std::to_string(kernel.blocks) + " x " + std::to_string(kernel.threads) : "-";
+    row(formatv("  {0,5}", kernel.stage).str(), kernel.name, kernel.family, kernel.launches, shape, megabytes(kernel.moved),
+        formatv("{0:F2}", ratioOf(kernel)).str(), formatv("{0:F1}", kernel.flops / 1e6).str());
+    os << time(machine ? secondsOf(kernel, *machine, type) : 0) << "  " << shorten(kernel.nodes) << "\n";
   }
-  os << "\n" << formatv("  {0,-13} {1,8} {2,8} {3,12} {4,6} {5,6} {6,14}", "family", "kernels", "launches", "MB a step", "ratio", "worst", "Mflops a step") << (machine ? "         ms" : "") << "\n";
+  os << "\n"
+     << formatv("  {0,-13} {1,8} {2,8} {3,12} {4,6} {5,6} {6,14}", "family", "kernels", "launches", "MB a step", "ratio", "worst", "Mflops a step")
+     << (machine ? "         ms" : "") << "\n";
   Sum all;
   for (const KernelRow &row : rows)
     add(all, row, machine, type);
   auto line = [&](llvm::StringRef name, const Sum &sum) {
-    os << formatv("  {0,-13} {1,8} {2,8} {3,12} {4,6:F2} {5,6:F2} {6,14}", name, int64_t(sum.kernels), int64_t(sum.launches), megabytes(sum.moved), sum.ratio(), sum.worst, formatv("{0:F1}", sum.flops / 1e6).str())
+    os << formatv("  {0,-13} {1,8} {2,8} {3,12} {4,6:F2} {5,6:F2} {6,14}", name, int64_t(sum.kernels), int64_t(sum.launches),
+                  megabytes(sum.moved), sum.ratio(), sum.worst, formatv("{0:F1}", sum.flops / 1e6).str())
        << time(sum.seconds) << "\n";
   };
   for (auto &[family, sum] : byFamily(rows, machine, type))
@@ -109,7 +115,8 @@ llvm::json::Value para::kernelsToJson(llvm::ArrayRef<KernelRow> rows, const Mach
     add(all, row, machine, type);
     llvm::json::Array buffers;
     for (const KernelBuffer &buffer : row.buffers) {
-      llvm::json::Object entry{{"loaded_bytes", buffer.loaded}, {"stored_bytes", buffer.stored}, {"minimal_bytes", buffer.least}, {"instruction_bytes", buffer.instruction}};
+      llvm::json::Object entry{{"loaded_bytes", buffer.loaded}, {"stored_bytes", buffer.stored}, {"minimal_bytes", buffer.least},
+                               {"instruction_bytes", buffer.instruction}};
       if (!buffer.narrow.empty())
         entry["narrow"] = buffer.narrow;
       buffers.push_back(std::move(entry));
@@ -124,8 +131,9 @@ llvm::json::Value para::kernelsToJson(llvm::ArrayRef<KernelRow> rows, const Mach
     kernels.push_back(std::move(entry));
   }
   auto toJson = [&](const Sum &sum) {
-    llvm::json::Object entry{{"kernels", int64_t(sum.kernels)}, {"launches", int64_t(sum.launches)}, {"bytes", sum.moved}, {"minimal_bytes", sum.least}, {"bytes_ratio", sum.ratio()},
-                             {"worst_bytes_ratio", sum.worst}, {"flops", sum.flops}, {"tensor_core_flops", sum.tensorFlops}};
+    llvm::json::Object entry{{"kernels", int64_t(sum.kernels)}, {"launches", int64_t(sum.launches)}, {"bytes", sum.moved},
+                             {"minimal_bytes", sum.least}, {"bytes_ratio", sum.ratio()}, {"worst_bytes_ratio", sum.worst},
+                             {"flops", sum.flops}, {"tensor_core_flops", sum.tensorFlops}};
     if (machine)
       entry["seconds"] = sum.seconds;
     return entry;

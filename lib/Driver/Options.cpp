@@ -204,7 +204,10 @@ ArrayRef<Flag> getFlags() {
        checked(&D::execution, [](StringRef value) { return Execution::get(value).takeError(); })},
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json)},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut)},
-      {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or kernels: what each kernel of the device program does and moves, and nothing is compiled further", Takes::Value,
+      {"--report", "FILE.html",
+       "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or "
+       "kernels: what each kernel of the device program does and moves, and nothing is compiled further",
+       Takes::Value,
        [](D &options, StringRef value) -> Error {
          if (value == "kernels")
            options.reportKernels = true;

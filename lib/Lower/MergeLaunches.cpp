@@ -8,6 +8,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 using namespace mlir;
 using namespace para;
@@ -65,7 +66,7 @@ using Members = SmallVector<const DeviceOp *>;
 /// Ops that have no barrier among them, in a new order: a launch that others could join waits as long as there is anything else to do.
 class Order {
 public:
-  explicit Order(ArrayRef<DeviceOp> ops) : ops(ops), waits(ops.size(), 0), followers(ops.size()) {
+  explicit Order(ArrayRef<DeviceOp> ops) : ops(ops), waits(ops.size(), 0), height(ops.size(), 0), followers(ops.size()) {
     for (const DeviceOp &op : ops)
       if (!op.key.empty())
         ++left[op.key];
@@ -86,13 +87,19 @@ public:
         leave(i);
         continue;
       }
-      // The most that can be one launch, and among equals the first.
-      auto most = delayed.begin();
+      // One of which no more will come, else what most is waiting for.
+      auto rank = [&](auto &entry) {
+        unsigned steps = 0;
+        for (unsigned i : entry.second)
+          steps = std::max(steps, height[i]);
+        return std::tuple(int64_t(entry.second.size()) == left[entry.first], steps, -int64_t(entry.second.front()));
+      };
+      auto next = delayed.begin();
       for (auto it = delayed.begin(); it != delayed.end(); ++it)
-        if (std::make_pair(it->second.size(), -int64_t(it->second.front())) > std::make_pair(most->second.size(), -int64_t(most->second.front())))
-          most = it;
-      SmallVector<unsigned> group = std::move(most->second);
-      delayed.erase(most);
+        if (rank(*it) > rank(*next))
+          next = it;
+      SmallVector<unsigned> group = std::move(next->second);
+      delayed.erase(next);
       result.emplace_back();
       for (unsigned i : group)
         result.back().push_back(&ops[i]);
@@ -146,6 +153,9 @@ private:
         ++waits[i];
       }
     }
+    for (unsigned i = ops.size(); i-- > 0;)
+      for (unsigned follower : followers[i])
+        height[i] = std::max(height[i], height[follower] + 1);
   }
 
   void enter(unsigned i) {
@@ -164,7 +174,8 @@ private:
   }
 
   ArrayRef<DeviceOp> ops;
-  std::vector<unsigned> waits; ///< ops that must have run
+  std::vector<unsigned> waits;  ///< ops that must have run
+  std::vector<unsigned> height; ///< ops that wait for it, one for another
   std::vector<SmallVector<unsigned, 4>> followers;
   std::set<unsigned> ready;
   std::map<std::string, SmallVector<unsigned>> delayed; ///< by key

@@ -13,7 +13,7 @@ void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   // Before kernels are formed: sums that stand apart are kernels of their own.
   pm.addPass(createPlaceSumsPass());
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
-  pm.addPass(createSplitReductionsPass());
+  pm.addPass(createSplitReductionsPass({options.target}));
   pm.addPass(createFormKernelsPass());
   pm.addPass(createOrderUpdatesPass({options.target}));
   pm.addPass(createAssignMemoryPass({options.target}));

@@ -15,6 +15,8 @@ using namespace para;
 static constexpr int64_t mostCopied = 64 << 10;
 /// What is made once a step and is smaller has bytes of its own: sums of rows of gradients, say, a small part of the parameters.
 static constexpr int64_t mostUnshared = 256 << 10;
+/// Likewise of parts of sums in the backward pass.
+static constexpr int64_t mostParts = 1 << 20;
 
 StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches)
     : func(func), microbatches(microbatches), facts(facts), mergesLaunches(mergesLaunches), limits(limitUnderWay(func)) {}
@@ -271,6 +273,16 @@ bool StageMemory::shareInput(Operation *op, Value result) {
   return false;
 }
 
+/// Whether one kernel makes little of it, which may wait for others of its kind.
+static bool isSumOfParts(Value v) {
+  if (!v.hasOneUse() || !isa<rt::FusedOp>(v.getDefiningOp()) || !isa<rt::FusedOp>(*v.user_begin()) || bytesOf(v) > mostParts)
+    return false;
+  int64_t bytes = 0;
+  for (Value result : (*v.user_begin())->getResults())
+    bytes += bytesOf(result);
+  return bytes * 8 <= bytesOf(v);
+}
+
 void StageMemory::placeValues() {
   int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end;
   for (Operation &op : func.getBody().front().without_terminator())
@@ -291,6 +303,8 @@ void StageMemory::placeValues() {
       }
       if (mergesLaunches && getPhase(&op) == Phase::Update && bytesOf(v) <= mostUnshared)
         first = std::min(first, firstUpdate), last = end;
+      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v))
+        last = end;
       for (const Copy &copy : copies) // read again when its phase ends
         if (copy.from == v)
           last = end;

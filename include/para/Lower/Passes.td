@@ -34,7 +34,10 @@ def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
     %0 = para.reduce sum %x [1] : tensor<512x768xf32> -> tensor<512xf32>
     %1 = para.reduce sum %0 [0] : tensor<512xf32> -> tensor<f32>
     ```
+
+    For a GPU (every target but `host`) sums over columns are split, too, where else few blocks would have all of the work.
   }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
