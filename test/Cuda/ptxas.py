@@ -10,11 +10,13 @@ takes, the bytes that all spill and the kernel that spills most; then, of the ma
 global memory at once, and those that take less. A line has failed, and the exit status is 1, where a program does not compile or has no
 kernel, or a kernel is refused or spills.
 
-`--kernels` adds a line for each kernel that takes less than 16 bytes at once of a range of 64 KiB or more, with the reason that
---report=kernels gives. Machine code is counted by cuobjdump or nvdisasm (CUDA_HOME, or PARA_CUDA_TOOLS, a folder); without, it is not.
+`--kernels` adds a line for each kernel: loads of 16 bytes + of less, stores of 16 bytes + of less, and of each buffer of 64 KiB or more of
+which it takes less at once the reason that --report=kernels gives. Machine code is counted by cuobjdump or nvdisasm (CUDA_HOME, or
+PARA_CUDA_TOOLS, a folder); without, it is not. A model may be a file, too (--models gpt.onnx).
 """
 
 import argparse
+import collections
 import concurrent.futures
 import hashlib
 import json
@@ -49,14 +51,17 @@ def find_tool(name):
 
 
 def count_accesses(code):
-    """{kernel: (wide, narrow)}: instructions on global memory that take 16 bytes, and that take less, in what a disassembler says."""
+    """{kernel: (wide loads, narrow ones, wide stores, narrow ones)}: instructions on global memory that take 16 bytes, and that take less, in
+    what a disassembler says."""
     counts = {}
     for part in re.split(r"^\s*(?:Function : |\.text\.|//-+ \.text\.)", code, flags=re.M)[1:]:
         name = re.match(r"kernel_(\w+)", part)
         if name:
-            accesses = re.findall(r"\b(?:LDG|STG)\.E([.\w]*)", part)
-            wide = sum(".128" in access or ".256" in access for access in accesses)
-            counts[name[1]] = (wide, len(accesses) - wide)
+            counts[name[1]] = ()
+            for kind in ("LDG", "STG"):
+                accesses = re.findall(rf"\b{kind}\.E([.\w]*)", part)
+                wide = sum(".128" in access or ".256" in access for access in accesses)
+                counts[name[1]] += (wide, len(accesses) - wide)
     return counts
 
 
@@ -96,7 +101,7 @@ def split(ptx):
 
 
 def assemble(ptxas, arch, head, kernels):
-    """What ptxas says of kernels {key: (PTX, tables)}: {key: (registers, spilled bytes, (wide, narrow) accesses or None)}, or {key: its
+    """What ptxas says of kernels {key: (PTX, tables)}: {key: (registers, spilled bytes, accesses as counted or None)}, or {key: its
     complaint} of those it refuses."""
     tables = dict.fromkeys(line for _, used in kernels.values() for line in used)
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file, tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
@@ -132,7 +137,7 @@ class Table:
                     yield recipe if recipe == "serial" else f"{recipe} on {ranks} ranks", flags
 
     def emit(self, folder, arch, flags):
-        command = [harness.PARA_OPT, str(folder / "model.onnx"), "--train", "--target=cuda", "--emit=ptx", f"--arch={arch}", "-o", "-",
+        command = [harness.PARA_OPT, str(folder if folder.is_file() else folder / "model.onnx"), "--train", "--target=cuda", "--emit=ptx", f"--arch={arch}", "-o", "-",
                    "--precision", self.arguments.precision, *harness.freeze_flags(folder), *flags]
         head, kernels = split(harness.call(command))
         if not kernels:
@@ -144,7 +149,7 @@ class Table:
     def compile(self, model, arch):
         """(head for the GPU, PTX of each distinct kernel, where it is, complaints, programs). GPUs for which the serial step has the
         same code, but for the head, share what is made for the first of them: code is what takes the time."""
-        folder = harness.SHARED / harness.MODELS[model]
+        folder = pathlib.Path(model) if model.endswith(".onnx") else harness.SHARED / harness.MODELS[model]
         try:
             head, serial, _ = self.emit(folder, arch, [])
         except harness.Failed as error:
@@ -182,22 +187,22 @@ class Table:
         text = f"{accepted[worst][1]} by {where[worst]} ({facts.get(worst, {}).get('family', 'scatter')})" if spilled else ""
         registers = max((figures[0] for figures in accepted.values()), default=0)
         counted = [figures[2] for figures in accepted.values() if figures[2]]
-        wide, narrow = sum(count for count, _ in counted), sum(count for _, count in counted)
+        wide, narrow = (sum(count[kind] + count[kind + 2] for count in counted) for kind in (0, 1))
         print(f"{model:<12} {arch:<8} {programs:>8} {len(code):>8} {len(accepted):>9} {registers:>10} {spilled:>8} {wide:>7} {narrow:>7}  {text}".rstrip(), flush=True)
         for note in notes:
             print(f"{'':<12}   {note}")
         if self.arguments.kernels:
-            self.list_narrow(accepted, where, facts)
+            self.list_kernels(accepted, where, facts)
         return bool(accepted) and not notes and spilled == 0
 
     @staticmethod
-    def list_narrow(accepted, where, facts):
-        for key, (_, _, accesses) in sorted(accepted.items(), key=lambda item: where[item[0]]):
-            buffers = [buffer for buffer in facts.get(key, {}).get("buffers", []) if buffer["minimal_bytes"] >= LARGE and buffer.get("narrow")]
-            if buffers:
-                reasons = ", ".join(sorted({f"{buffer['narrow']} ({buffer['instruction_bytes']} bytes)" for buffer in buffers}))
-                counts = "not counted" if accesses is None else f"{accesses[0]} wide, {accesses[1]} narrow"
-                print(f"{'':<12}   {where[key]}: {facts[key]['family']}, {len(buffers)} large buffers: {reasons}; {counts}")
+    def list_kernels(accepted, where, facts):
+        for key, (registers, _, accesses) in sorted(accepted.items(), key=lambda item: (len(where[item[0]].split()[0]), where[item[0]])):
+            described = facts.get(key, {"family": "scatter", "buffers": []})
+            counts = "not counted" if accesses is None else "loads {} + {}, stores {} + {}".format(*accesses)
+            narrow = collections.Counter(buffer["narrow"] for buffer in described["buffers"] if buffer["minimal_bytes"] >= LARGE and buffer.get("narrow"))
+            reasons = ", ".join(f"{count} large: {reason}" for reason, count in narrow.items())
+            print(f"{'':<12}   {where[key]:<34} {described['family']:<13} {registers:>3} registers, {counts}{'; ' if reasons else ''}{reasons}")
 
 
 def main():
