@@ -1,5 +1,6 @@
 #include "para/Driver/Compile.h"
 #include "Annotations.h"
+#include "KernelReport.h"
 #include "Names.h"
 #include "PlanFlags.h"
 #include "para/Driver/Race.h"
@@ -211,8 +212,11 @@ public:
       main.erase(); // the serial reference has served
     LowerOptions lower;
     lower.target = options.target;
+    lower.describe = options.reportKernels;
     if (!runStage("lower", [&](OpPassManager &pm) { buildLowerPipeline(pm, lower); }))
       return kInputAtFault;
+    if (options.reportKernels)
+      return reportKernels();
     if (options.emit == "lower")
       return print();
     return emit();
@@ -406,6 +410,20 @@ private:
     bool isWatched = options.progress == "always" || (options.progress == "auto" && llvm::sys::Process::StandardErrIsDisplayed());
     if ((options.verbose || isWatched) && !stage.empty())
       llvm::errs() << "para-opt: " << stage << "\n";
+  }
+
+  int reportKernels() {
+    begin("");
+    std::vector<KernelRow> rows = tabulateKernels(*module);
+    CostType type = options.precision == "f64" ? CostType::F64 : CostType::F32;
+    std::optional<Machine> machine;
+    if (!options.machine.empty())
+      machine = getMachine(1);
+    if (options.json)
+      llvm::outs() << llvm::formatv("{0:2}\n", kernelsToJson(rows, machine ? &*machine : nullptr, type));
+    else
+      printKernels(rows, machine ? &*machine : nullptr, type, llvm::outs());
+    return kDone;
   }
 
   int print() {

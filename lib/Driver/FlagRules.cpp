@@ -43,8 +43,8 @@ const NeedRule kNeeds[] = {
      [](const DriverOptions &) -> std::string {
        return "it can be simulated on a machine (--machine SPEC --simulate) but not compiled: stages of programs are balanced by cost";
      }},
-    {Need::Numbers, [](const DriverOptions &o) { return o.simulate || o.explain; },
-     [](const DriverOptions &) -> std::string { return "it is for the numbers of --simulate and --explain"; }},
+    {Need::Numbers, [](const DriverOptions &o) { return o.simulate || o.explain || o.reportKernels; },
+     [](const DriverOptions &) -> std::string { return "it is for the numbers of --simulate, --explain and --report=kernels"; }},
 };
 
 /// Each flag that was given, and is no more than what is there without it, has what it needs.
@@ -95,6 +95,8 @@ Error para::checkTogether(const DriverOptions &options) {
   if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
                 join(getCompiledScheduleNames(), ", ") + " can");
+  if (options.reportKernels && (options.simulate || !is_contained({"exe", "shared", "lower", "llvm", "ptx"}, options.emit)))
+    return fail("--report=kernels is about the device program, which is not made for " + (options.simulate ? "--simulate" : "--emit=" + options.emit));
   if (Error error = checkFiles(options))
     return error;
   return checkNeeds(options);

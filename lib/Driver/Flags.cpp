@@ -139,6 +139,18 @@ Error readShard(StringRef value, DriverOptions &options) {
   return Error::success();
 }
 
+/// A page's file, or what is reported on standard output.
+Error readReport(StringRef value, DriverOptions &options) {
+  if (value == "kernels") {
+    options.reportKernels = true;
+    return Error::success();
+  }
+  if (!options.report.empty() && options.report != value)
+    return fail("a page is written at a time, and '" + value + "' is given beside '" + options.report + "': leave one of them out");
+  options.report = value.str();
+  return Error::success();
+}
+
 /// Nothing, or two files.
 Error readExplain(StringRef value, DriverOptions &options) {
   options.explain = true;
@@ -243,9 +255,10 @@ ArrayRef<Flag> para::getFlags() {
        checked(&D::execution, [](StringRef value) { return Execution::get(value).takeError(); }), {Need::Prices}, "", {"compiled"}},
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json), {Need::Numbers}},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut), {Need::Planning, Need::Choice}},
-      {"--report", "FILE.html", "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host)", Takes::Value,
-       text(&D::report),
-       {Need::Planning, Need::Choice}},
+      {"--report", "FILE.html",
+       "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or "
+       "kernels: what each kernel of the device program does and moves, and nothing is compiled further",
+       Takes::Value, readReport, {Need::Planning, Need::Choice}, "", {}, true},
       {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut),
        {Need::Planning, Need::Choice}},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients), {Need::Training}},

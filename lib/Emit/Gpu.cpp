@@ -100,6 +100,8 @@ void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, M
     int64_t most = it == threads.end() ? scatterThreads : it->second;
     function.setCallingConv(llvm::CallingConv::PTX_Kernel);
     function.addFnAttr("nvvm.maxntid", std::to_string(most));
+    // Else ptxas rather spills a register or two than let a multiprocessor have fewer blocks.
+    function.addFnAttr("nvvm.minctasm", "1");
   }
   defineDevice(kernels);
   // Masks are constants for the most part: straight lines of loads, whose addresses are then known to be global.

@@ -15,11 +15,12 @@ namespace para {
 
 namespace {
 struct AssignMemoryPass : public para::impl::AssignMemoryPassBase<AssignMemoryPass> {
+  using AssignMemoryPassBase::AssignMemoryPassBase;
   void runOnOperation() override {
     auto count = getOperation()->getAttrOfType<IntegerAttr>("para.microbatches");
     FactsCache facts;
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (failed(StageMemory(func, count ? count.getInt() : 1, facts).run()))
+      if (failed(StageMemory(func, count ? count.getInt() : 1, facts, /*mergesLaunches=*/target != "host").run()))
         return signalPassFailure();
   }
 };

@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace para;
 
-CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func) : module(module), func(func), builder(module.getContext()) {
+CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func, bool joinsBatches)
+    : module(module), func(func), joinsBatches(joinsBatches), builder(module.getContext()) {
   mesh = module->getAttrOfType<MeshAttr>("para.mesh");
   auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
   microbatches = count ? count.getInt() : 1;
@@ -117,18 +118,142 @@ static SmallVector<Value> followMoves(Value v, FactsCache &facts) {
   return chain;
 }
 
+CallBuilder::Elements CallBuilder::elementsOf(const View &view, ArrayRef<int64_t> shape) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (auto [stride, size] : llvm::zip_equal(view.strides, shape))
+    if (size > 1)
+      dims.push_back({stride, size});
+  llvm::sort(dims, std::greater<>());
+  return {view.base.getAsOpaquePointer(), view.offset, dims};
+}
+
+/// The value from which `v` was made by moves and which has its elements as the transpose of `v` would have them; null if there is none.
+static Value findTransposed(Value v, ArrayRef<int64_t> order, FactsCache &facts) {
+  MLIRContext *ctx = v.getContext();
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> dims, index(order.size());
+  for (auto [i, d] : llvm::enumerate(order)) {
+    shape.push_back(shapeOf(v)[d]);
+    dims.push_back(getAffineDimExpr(i, ctx));
+    index[d] = dims.back();
+  }
+  AffineExpr wanted = linearize(dims, shape, ctx);
+  for (Value current = v; Operation *op = current.getDefiningOp();) {
+    const OpFacts &f = facts.get(op);
+    if (!f.move || f.accesses[0].dynamic)
+      break;
+    SmallVector<AffineExpr> next;
+    for (AffineExpr e : f.accesses[0].index)
+      next.push_back(e.replaceDims(index));
+    index = next;
+    current = op->getOperand(f.accesses[0].operand);
+    if (sizeOf(current) == sizeOf(v) && sameFunction(linearize(index, shapeOf(current), ctx), wanted, shape))
+      return current;
+  }
+  return nullptr;
+}
+
+View CallBuilder::pack(Operation *op, Value v, ArrayRef<int64_t> order) {
+  View before = viewOf(v, facts);
+  Operation *last = op->getPrevNode();
+  builder.setInsertionPoint(op);
+  Value copy = joinsBatches ? findTransposed(v, order, facts) : Value();
+  if (!copy)
+    copy = TensorBuilder(op->getLoc(), builder).transpose(v, order);
+  tagSince(last, op);
+  View view{copy, SmallVector<int64_t>(order.size()), 0};
+  Packed entry{copy, {}};
+  SmallVector<int64_t> shape;
+  for (int64_t d : order)
+    shape.push_back(shapeOf(v)[d]);
+  for (auto [stride, d] : llvm::zip_equal(stridesOf(shape), order)) {
+    view.strides[d] = stride;
+    entry.strides[{before.strides[d], shapeOf(v)[d]}] = stride;
+  }
+  Elements elements = elementsOf(before, shapeOf(v));
+  bool isInjective = llvm::all_of(before.strides, [](int64_t stride) { return stride > 0; });
+  if (joinsBatches && isInjective)
+    packed.try_emplace(elements, entry);
+  return view;
+}
+
+std::optional<View> CallBuilder::findPacked(Value v) {
+  View view = viewOf(v, facts);
+  auto it = packed.find(elementsOf(view, shapeOf(v)));
+  if (it == packed.end())
+    return std::nullopt;
+  View found{it->second.value, {}, 0};
+  for (auto [stride, size] : llvm::zip_equal(view.strides, shapeOf(v)))
+    found.strides.push_back(size > 1 ? it->second.strides.at({stride, size}) : 1);
+  return found;
+}
+
+/// Whether the dimensions are one with one stride.
+static bool isOneStride(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  std::optional<int64_t> next;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 1)
+      continue;
+    if (next && strides[i] != *next)
+      return false;
+    next = strides[i] * sizes[i];
+  }
+  return true;
+}
+
+bool CallBuilder::joinBatches(Operation *op, const Call &call, View &a, View &b) {
+  if (call.lhsBatch.size() < 2)
+    return false;
+  struct Side {
+    Value v;
+    View &view;
+    ArrayRef<int64_t> batch;
+    SmallVector<int64_t> sizes, strides;
+  };
+  Side sides[] = {{op->getOperand(0), a, call.lhsBatch, {}, {}}, {op->getOperand(1), b, call.rhsBatch, {}, {}}};
+  for (Side &side : sides) {
+    for (int64_t d : side.batch) {
+      side.sizes.push_back(shapeOf(side.v)[d]);
+      side.strides.push_back(side.view.strides[d]);
+    }
+    // One that is repeated would have to be copied for each time.
+    for (auto [size, stride] : llvm::zip_equal(side.sizes, side.strides))
+      if (size > 1 && stride == 0 && !isOneStride(side.sizes, side.strides))
+        return false;
+  }
+  for (Side &side : sides) {
+    if (isOneStride(side.sizes, side.strides))
+      continue;
+    if (auto known = findPacked(side.v)) {
+      side.view = *known;
+      continue;
+    }
+    SmallVector<int64_t> order(side.batch), rest;
+    for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side.v).size()); ++d)
+      if (!llvm::is_contained(side.batch, d))
+        rest.push_back(d);
+    llvm::stable_sort(rest, [&](int64_t x, int64_t y) { return side.view.strides[x] > side.view.strides[y]; });
+    llvm::append_range(order, rest);
+    side.view = pack(op, side.v, order);
+  }
+  return true;
+}
+
 bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
   SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
+  View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
+  bool joins = joinsBatches && joinBatches(op, call, a, b);
   for (Value seen : followMoves(result, facts)) {
     View view = viewOf(seen, facts);
     auto strides = stridesSeenFrom(shape, shapeOf(seen), view.strides);
-    if (view.base == result && view.offset == 0 && strides) {
+    if (view.base != result || view.offset != 0 || !strides)
+      continue;
+    if (!joins || isOneStride(ArrayRef<int64_t>(shape).take_front(call.lhsBatch.size()), ArrayRef<int64_t>(*strides).take_front(call.lhsBatch.size()))) {
       cStrides = *strides;
       stored = seen;
     }
   }
-  View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
   auto isIn = [](ArrayRef<int64_t> list, int64_t d) { return llvm::is_contained(list, d); };
   MatmulPlan plan;
   bool isSwapped = false; // makes the transpose of the result, of the operands in the other order
@@ -170,18 +295,16 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
     bool left = obstacle == (isSwapped ? MatmulObstacle::Rhs : MatmulObstacle::Lhs) || (obstacle == MatmulObstacle::Contract && attempt % 2 == 0);
     Value side = left ? lhs : rhs;
     ArrayRef<int64_t> sideBatch = left ? call.lhsBatch : call.rhsBatch, sideContract = left ? call.lhsContract : call.rhsContract;
-    SmallVector<int64_t> order(sideBatch), strides(shapeOf(side).size());
+    SmallVector<int64_t> order(sideBatch);
     for (int64_t d = 0; d < static_cast<int64_t>(shapeOf(side).size()); ++d)
       if (!isIn(sideBatch, d) && !isIn(sideContract, d))
         order.push_back(d);
     llvm::append_range(order, sideContract);
-    Operation *before = op->getPrevNode();
-    Value packed = TensorBuilder(op->getLoc(), builder).transpose(side, order);
-    tagSince(before, op);
-    SmallVector<int64_t> packedStrides = stridesOf(shapeOf(packed));
-    for (auto [i, d] : llvm::enumerate(order))
-      strides[d] = packedStrides[i];
-    (left ? a : b) = View{packed, strides, 0};
+    std::optional<View> known = joinsBatches ? findPacked(side) : std::nullopt;
+    if (known && known->base != (left ? a : b).base)
+      (left ? a : b) = *known;
+    else
+      (left ? a : b) = pack(op, side, order);
   }
   builder.setInsertionPoint(op);
   SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(result.getType())),

@@ -10,11 +10,15 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
+#include <tuple>
+
 namespace para {
 
 class CallBuilder {
 public:
-  CallBuilder(mlir::ModuleOp module, mlir::func::FuncOp func);
+  /// `joinsBatches`: operands and results are laid out so that a batch is one call of a library that knows one stride of it.
+  CallBuilder(mlir::ModuleOp module, mlir::func::FuncOp func, bool joinsBatches);
   mlir::LogicalResult run();
 
 private:
@@ -28,6 +32,11 @@ private:
   mlir::LogicalResult formMessage(mlir::Operation *op, const Call &call);
   void absorbAccumulate(mlir::Operation *op);
 
+  /// A copy of `v` with its dimensions in another order, as a view of `v`; and one that was made before.
+  View pack(mlir::Operation *op, mlir::Value v, llvm::ArrayRef<int64_t> order);
+  std::optional<View> findPacked(mlir::Value v);
+  /// Views of the operands in which the dimensions of the batch have one stride; false where that would repeat an operand.
+  bool joinBatches(mlir::Operation *op, const Call &call, View &a, View &b);
   /// A buffer and where in it a contiguous value starts; the value itself where it is no contiguous view.
   std::pair<mlir::Value, int64_t> contiguous(mlir::Value v);
   rt::CallOp create(mlir::Operation *at, llvm::StringRef callee, mlir::ValueRange inputs, llvm::ArrayRef<int64_t> offsets,
@@ -42,6 +51,15 @@ private:
   mlir::func::FuncOp func;
   MeshAttr mesh;
   int64_t microbatches;
+  bool joinsBatches;
+  /// Copies by the elements that they hold: a buffer, where they begin in it, and strides with sizes, largest first.
+  using Elements = std::tuple<void *, int64_t, std::vector<std::pair<int64_t, int64_t>>>;
+  struct Packed {
+    mlir::Value value;
+    std::map<std::pair<int64_t, int64_t>, int64_t> strides; ///< in the copy
+  };
+  static Elements elementsOf(const View &view, llvm::ArrayRef<int64_t> shape);
+  std::map<Elements, Packed> packed;
   FactsCache facts;
   /// Erased at the end: facts are kept by address.
   llvm::SmallVector<mlir::Operation *> obsolete;

@@ -24,14 +24,29 @@ namespace {
 /// What the addresses of a kernel's buffers are multiples of, over all its launches. The arena itself is well aligned.
 llvm::StringMap<SmallVector<int64_t>> alignmentsOf(ModuleOp module) {
   llvm::StringMap<SmallVector<int64_t>> result;
+  auto align = [](int64_t &known, Attribute attr) {
+    auto address = cast<rt::AddressAttr>(attr);
+    for (int64_t step : {address.getOffset(), address.getBlock(), address.getSlot()})
+      known = std::gcd(known, step);
+  };
   module.walk([&](rt::LaunchOp launch) {
     SmallVector<int64_t> &list = result[launch.getKernel()];
-    list.resize(launch.getBuffers().size(), 64);
-    for (auto [known, attr] : llvm::zip_equal(list, launch.getBuffers())) {
-      auto address = cast<rt::AddressAttr>(attr);
-      for (int64_t step : {address.getOffset(), address.getBlock(), address.getSlot()})
-        known = std::gcd(known, step);
+    auto kernel = module.lookupSymbol<rt::KernelOp>(launch.getKernel());
+    if (!kernel || !kernel.getInstances()) {
+      list.resize(launch.getBuffers().size(), 64);
+      for (auto [known, attr] : llvm::zip_equal(list, launch.getBuffers()))
+        align(known, attr);
+      return;
     }
+    ArrayRef<int64_t> varying = *kernel.getVarying();
+    list.resize(varying.size() + launch.getBuffers().size() - 1, 64);
+    for (Attribute row : kernel.getInstancesAttr())
+      for (auto [i, offset] : llvm::zip_equal(varying, cast<DenseI64ArrayAttr>(row).asArrayRef().drop_front()))
+        list[i] = std::gcd(list[i], offset);
+    auto shared = launch.getBuffers().begin() + 1;
+    for (unsigned i = 0; i < list.size(); ++i)
+      if (!llvm::is_contained(varying, i))
+        align(list[i], *shared++);
   });
   return result;
 }
@@ -46,7 +61,7 @@ struct EmitKernelsPass : public para::impl::EmitKernelsPassBase<EmitKernelsPass>
     for (rt::KernelOp kernel : kernels) {
       if (kernel.getFunction())
         continue;
-      KernelLoops(kernel, facts, machine, alignments.lookup(kernel.getSymName())).emit();
+      KernelLoops(kernel, facts, machine, alignments.lookup(kernel.getSymName())).emit(describe);
     }
     for (rt::KernelOp kernel : kernels) {
       Region &body = kernel.getBody();

@@ -16,10 +16,11 @@ namespace para {
 
 namespace {
 struct FormCallsPass : public para::impl::FormCallsPassBase<FormCallsPass> {
+  using FormCallsPassBase::FormCallsPassBase;
   void runOnOperation() override {
     bool failed = false;
     for (auto func : getOperation().getOps<func::FuncOp>())
-      failed |= mlir::failed(CallBuilder(getOperation(), func).run());
+      failed |= mlir::failed(CallBuilder(getOperation(), func, /*joinsBatches=*/target != "host").run());
     if (failed)
       signalPassFailure();
   }

@@ -78,25 +78,7 @@ void Grouping::collect() {
   }
 }
 
-bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) {
-  if (access.dynamic)
-    return false;
-  const OpFacts &f = facts.get(op);
-  MLIRContext *ctx = op->getContext();
-  ArrayRef<int64_t> from = shapeOf(op->getOperand(access.operand)), to(f.loops.data(), f.resultRank);
-  if (rows == 0)
-    return productOf(from) == productOf(f.loops) &&
-           sameFunction(linearize(access.index, from, ctx),
-                        linearize(llvm::map_to_vector(llvm::seq<unsigned>(0, f.loops.size()), [&](unsigned d) { return getAffineDimExpr(d, ctx); }), f.loops, ctx), f.loops);
-  auto p = prefixOf(to, rows), q = prefixOf(from, rows);
-  if (!p || !q)
-    return false;
-  SmallVector<AffineExpr> own;
-  for (unsigned d = 0; d < *p; ++d)
-    own.push_back(getAffineDimExpr(d, ctx));
-  return sameFunction(linearize(own, to.take_front(*p), ctx),
-                      linearize(ArrayRef<AffineExpr>(access.index).take_front(*q), from.take_front(*q), ctx), f.loops);
-}
+bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) { return keepsRow(op, facts.get(op), access, rows); }
 
 bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows) {
   llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
@@ -344,7 +326,12 @@ void Grouping::cloneCheap() {
     bool fits = llvm::all_of(consumers, [&](int g) {
       return inputsOf(groups[g]).size() + leaves.size() + outputsOf(groups[g]).size() <= mostOperands;
     });
-    if (extra > (1 + count) * bytesOf(v) || !fits)
+    // Where this was all that its kernel made, that is not run, and reads nothing.
+    int64_t saved = 0;
+    if (outputsOf(groups[own]).size() == 1)
+      for (Value leaf : leaves)
+        saved += bytesOf(leaf);
+    if (extra > (1 + count) * bytesOf(v) + saved || !fits)
       continue;
     for (int g : consumers)
       for (Operation *link : chain)
@@ -383,6 +370,37 @@ void Grouping::joinSiblings() {
         merge(list[i], list[j]);
       }
   }
+  joinColumns();
+}
+
+void Grouping::joinColumns() {
+  // How many calls are in front of each op: kernels between two calls run one after another.
+  llvm::DenseMap<Operation *, unsigned> calls;
+  unsigned count = 0;
+  for (Operation &op : func.getBody().front()) {
+    calls[&op] = count;
+    count += isa<rt::CallOp>(op);
+  }
+  SmallVector<int> columns;
+  auto sizeOfSums = [&](const Group &group) {
+    int64_t size = 0;
+    for (Operation *op : group.ops)
+      if (facts.get(op).reduction)
+        size = std::max(size, productOf(facts.get(op).loops));
+    return size;
+  };
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (!groups[g].opaque && !groups[g].ops.empty() && groups[g].rows && !readsRows(groups[g]))
+      columns.push_back(g);
+  for (unsigned i = 0; i < columns.size(); ++i)
+    for (unsigned j = i + 1; j < columns.size(); ++j) {
+      Group &x = groups[columns[i]], &y = groups[columns[j]];
+      if (x.ops.empty() || y.ops.empty() || x.rows != y.rows || sizeOfSums(x) != sizeOfSums(y))
+        continue;
+      auto [first, last] = std::minmax(position[x.ops.back()], position[y.ops.front()]);
+      if (first < last && calls[x.ops.back()] == calls[y.ops.front()])
+        merge(columns[i], columns[j]);
+    }
 }
 
 std::vector<Group> Grouping::sorted() {

@@ -40,6 +40,8 @@ private:
   void joinProducers();
   void cloneCheap();
   void joinSiblings();
+  /// Sums over the columns of different tensors of one shape, where no call stands between them.
+  void joinColumns();
   std::vector<Group> sorted();
   /// Takes a group apart again, one group an op.
   void takeApart(int group);

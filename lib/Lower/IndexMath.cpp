@@ -95,6 +95,11 @@ static Range rangeOf(AffineExpr atom, ArrayRef<int64_t> extents) {
   return rangeOf(linearForm(atom, extents), extents);
 }
 
+std::pair<int64_t, int64_t> para::boundsOf(const LinearForm &form, ArrayRef<int64_t> extents) {
+  Range r = rangeOf(form, extents);
+  return {r.low, r.high};
+}
+
 /// Splits `form` into g * high + low with 0 <= low < g for the largest g dividing c for which that holds.
 static bool split(const LinearForm &form, int64_t c, ArrayRef<int64_t> extents, int64_t &g, LinearForm &high, LinearForm &low) {
   SmallVector<int64_t> candidates;

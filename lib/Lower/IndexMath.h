@@ -28,6 +28,8 @@ struct LinearForm {
   bool operator==(const LinearForm &other) const;
 };
 
+/// The least and the greatest value of the form.
+std::pair<int64_t, int64_t> boundsOf(const LinearForm &form, llvm::ArrayRef<int64_t> extents);
 /// The normal form of `e` where loop i runs over [0, extents[i]).
 LinearForm linearForm(mlir::AffineExpr e, llvm::ArrayRef<int64_t> extents);
 /// The same with every rest x mod c as x - c * (x floordiv c): equal functions have equal forms more often.

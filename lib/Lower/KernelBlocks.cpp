@@ -15,10 +15,13 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace para;
 
-static constexpr int64_t warp = 32, usualThreads = 128, mostMembers = 1024;
+/// A thread of a block of 512 may have 128 registers: enough for four lanes of any kernel.
+static constexpr int64_t warp = 32, usualThreads = 128, mostMembers = 512;
 static constexpr int64_t busyThreads = 1 << 16; ///< what keeps a large GPU at work
 static constexpr int64_t mostSumBytes = 12 << 10;
 
@@ -27,8 +30,12 @@ int64_t KernelLoops::scratchBytes() const {
   int64_t bytes = 0;
   for (const KernelPass &pass : body.passes)
     for (Value v : pass.kept)
-      bytes += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+      bytes += body.placeOf.count(v) ? 0 : scratchBytes(v);
   return bytes;
+}
+int64_t KernelLoops::scratchBytes(Value v) const {
+  int64_t elements = productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows)));
+  return llvm::alignTo((elements + (llvm::is_contained(choice.shifted, true) ? choice.lanes - 1 : 0)) * elementBytes(v.getType()), 16);
 }
 
 /// Room for the sums of members; those of one warp need none.
@@ -45,7 +52,17 @@ int64_t KernelLoops::sumBytes() const {
 void KernelLoops::chooseBlocks() {
   choice.unroll = 1;
   block = BlockChoice();
-  bool hasSums = false, keeps = scratchBytes() > 0;
+  if (isElementwise()) {
+    assert(body.isFlat() && body.outer.size() == 1 && "every element is computed by itself");
+    choice.across = true;
+    choice.outerLoop = 0;
+    choice.chunksFirst = false;
+    choice.shifted.clear();
+    block.parts = usualThreads;
+    block.split.assign(body.passes.size(), -1);
+    return;
+  }
+  bool hasSums = false;
   int64_t steps = 1; // of the longest pass
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
     int loop = choice.across ? -1 : choice.innerLoops[number];
@@ -65,7 +82,7 @@ void KernelLoops::chooseBlocks() {
       while (block.members < 16 && block.members * 8 <= steps && parts * block.members < busyThreads)
         block.members *= 2;
     if (block.members > 1 && body.outer[choice.outerLoop] % choice.lanes != 0)
-      choice.lanes = 1; // All threads meet at one barrier: there is no other path for the last chunk.
+      choice.lanes = 1, choice.shifted.clear(); // All threads meet at one barrier: there is no other path for the last chunk.
     block.parts = warp;
     while (block.members > 1 && sumBytes() > mostSumBytes)
       block.members /= 2;
@@ -73,14 +90,15 @@ void KernelLoops::chooseBlocks() {
       block.parts = usualThreads;
     return;
   }
-  int64_t most = parts < 256 ? mostMembers : 256;
+  // Many threads where there are few blocks, because there are few rows or because few rows fit into a multiprocessor's memory.
+  int64_t most = parts < 256 || scratchBytes() > 16 << 10 ? mostMembers : 256;
   block.members = std::min<int64_t>(llvm::PowerOf2Ceil(steps), most);
   while (block.members > 1 && block.members <= warp && parts * block.members > 4 * busyThreads && block.members * 4 > steps)
     block.members /= 2; // Many short rows: fewer exchanges.
-  if (keeps) // Rows kept in shared memory: not many at once.
-    block.members = std::max(block.members, warp);
   block.parts = block.members > warp ? 1 : usualThreads / block.members;
-  while (block.parts > 1 && block.parts * scratchBytes() > target.mostScratchBytes)
+  // Of several blocks a multiprocessor.
+  constexpr int64_t usualScratchBytes = 32 << 10;
+  while (block.parts > 1 && block.parts * scratchBytes() > usualScratchBytes)
     block.parts /= 2;
 }
 
@@ -104,16 +122,12 @@ void KernelLoops::emitBlocks() {
   std::string name = kernel.getSymName().str() + "_block";
   b.setInsertionPoint(kernel);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  SmallVector<Type> types(body.block->getNumArguments() + body.outputs.size(), pointer);
+  unsigned buffers = body.block->getNumArguments() + body.outputs.size();
+  SmallVector<Type> types(isMerged() ? 1 + buffers - kernel.getVarying()->size() : buffers, pointer);
   auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
   entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
   KernelEmitter emitter(b, body, facts, kernel);
-  bindBuffers(emitter, [&](unsigned i) {
-    if (i < alignments.size())
-      emitter.alignments[entry->getArgument(i)] = alignments[i];
-    return entry->getArgument(i);
-  });
   llvm::StringMap<Value> known;
   auto number = [&](StringRef axis) -> Value {
     Value &v = known[axis];
@@ -126,7 +140,7 @@ void KernelLoops::emitBlocks() {
   };
   emitter.number = number;
 
-  int64_t parts = productOf(partsOf()), blocks = llvm::divideCeil(parts, block.parts);
+  int64_t parts = productOf(partsOf()), blocks = llvm::divideCeil(parts, block.parts), allBlocks = blocks;
   auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)).getResult(); };
   thread = callDevice("para_gpu_thread", {}, b.getI32Type());
   Value part = thread;
@@ -141,6 +155,31 @@ void KernelLoops::emitBlocks() {
   Value id = callDevice("para_gpu_block", {}, b.getI32Type());
   bool isNarrow = blocks * block.parts < INT32_MAX;
   auto widen = [&](Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v).getResult(); };
+  if (isMerged()) {
+    SmallVector<int64_t> each = blocksOfInstances();
+    allBlocks = std::accumulate(each.begin(), each.end(), int64_t(0));
+    id = enterInstance(emitter, id);
+    if (!isElementwise())
+      id = arith::TruncIOp::create(b, b.getI32Type(), id);
+  } else {
+    bindBuffers(emitter, [&](unsigned i) {
+      if (i < alignments.size())
+        emitter.alignments[entry->getArgument(i)] = alignments[i];
+      return entry->getArgument(i);
+    });
+  }
+  if (isElementwise()) {
+    emitElements(emitter, id);
+    b.setInsertionPointToEnd(entry);
+    func::ReturnOp::create(b);
+    func.setFunctionType(b.getFunctionType(types, {}));
+    finish(name, allBlocks);
+    kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
+    kernel.setSharedBytesAttr(b.getI64IntegerAttr(0));
+    if (describes)
+      describe(emitter);
+    return;
+  }
   if (isNarrow)
     id = widen(arith::AddIOp::create(b, arith::MulIOp::create(b, id, small(block.parts)), part));
   else
@@ -151,12 +190,17 @@ void KernelLoops::emitBlocks() {
   int64_t offset = 0;
   for (KernelPass &pass : body.passes)
     for (Value v : pass.kept) {
+      if (body.placeOf.count(v))
+        continue;
       Value mine = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(part), emitter.integer(scratch)), emitter.integer(offset));
       Value at = LLVM::GEPOp::create(b, pointer, b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{mine});
-      emitter.pointers[v] = at;
+      emitter.scratch[v] = at;
       emitter.alignments[at] = 16;
-      offset += llvm::alignTo(productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows))) * elementBytes(v.getType()), 16);
+      offset += scratchBytes(v);
     }
+  for (auto [v, heir] : body.placeOf)
+    emitter.scratch[v] = emitter.scratch.lookup(heir);
+  unshifted = emitter.scratch;
   if (blocks * block.parts != parts) {
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, emitter.integer(parts));
     if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.
@@ -170,9 +214,11 @@ void KernelLoops::emitBlocks() {
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   func.setFunctionType(b.getFunctionType(types, {}));
-  finish(name, blocks);
+  finish(name, allBlocks);
   kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
   kernel.setSharedBytesAttr(b.getI64IntegerAttr(scratch * block.parts + sumBytes()));
+  if (describes)
+    describe(emitter);
 }
 
 Value KernelLoops::storeCondition(unsigned pass) {

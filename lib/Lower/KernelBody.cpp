@@ -3,7 +3,9 @@
 
 #include "IndexMath.h"
 
+#include <functional>
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -26,6 +28,9 @@ SmallVector<AffineExpr> KernelBody::coordinates(ArrayRef<int64_t> shape, ArrayRe
   return index;
 }
 
+/// Shorter rows are read again out of the first level cache.
+static constexpr int64_t shortestKept = 8;
+
 namespace {
 class Analysis {
 public:
@@ -36,6 +41,8 @@ public:
     chooseRows();
     makePasses();
     keepExpensive();
+    if (target.hasBlocks)
+      keepLoaded();
   }
 
 private:
@@ -142,7 +149,6 @@ private:
       for (Operation *op : found)
         users[op].push_back(number);
     }
-    int64_t bytes = 0;
     for (auto &[op, numbers] : users) {
       Value v = op->getResult(0);
       auto prefix = prefixOf(shapeOf(v), body.rows);
@@ -152,11 +158,169 @@ private:
       int64_t size = productOf(shapeOf(v).drop_front(*prefix));
       if (size == 1 || size != productOf(body.passes[first].inner) || body.passes[first].inner.empty())
         continue;
-      bytes += size * elementBytes(v.getType());
-      if (bytes > target.mostScratchBytes)
+      if (keptBytes + size * elementBytes(v.getType()) > target.mostScratchBytes)
         break;
-      body.passes[first].kept.push_back(v);
-      body.storedIn.insert({v, first});
+      keep(v, first);
+    }
+  }
+
+  void keep(Value v, unsigned pass) {
+    keptBytes += rowSize(v) * elementBytes(v.getType());
+    body.passes[pass].kept.push_back(v);
+    body.storedIn[v] = pass;
+  }
+
+  /// Elements of `v` in a row; 0 if it has other rows.
+  int64_t rowSize(Value v) {
+    auto prefix = prefixOf(shapeOf(v), body.rows);
+    return prefix ? productOf(shapeOf(v).drop_front(*prefix)) : 0;
+  }
+
+  bool isKeptBefore(Value v, unsigned number) {
+    auto stored = body.storedIn.find(v);
+    return stored != body.storedIn.end() && stored->second < number && llvm::is_contained(body.passes[stored->second].kept, v);
+  }
+  bool isReadBack(Value v, unsigned number) {
+    auto stored = body.storedIn.find(v);
+    return stored != body.storedIn.end() && stored->second < number;
+  }
+
+  bool isMemory(Value v, unsigned number) { return !v.getDefiningOp() || isReadBack(v, number); }
+  /// Whether each row is made of what lies elsewhere, and is not the same for all rows.
+  bool gathersRow(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (!op || facts.get(op).reduction)
+      return false;
+    const OpFacts &f = facts.get(op);
+    return llvm::any_of(f.accesses, [&](const OpAccess &access) {
+      Value operand = op->getOperand(access.operand);
+      return sizeOf(operand) > rowSize(v) && !keepsRow(op, f, access, body.rows);
+    });
+  }
+
+  /// Calls `visit` for what `v` is made of in pass `number`, and whether that is the element of `v`'s own number of rows in the own row.
+  void forOperands(Value v, unsigned number, llvm::function_ref<void(Value, bool)> visit) {
+    Operation *op = v.getDefiningOp();
+    if (op && !isReadBack(v, number) && !facts.get(op).reduction)
+      forAccesses(op, visit);
+  }
+  void forAccesses(Operation *op, llvm::function_ref<void(Value, bool)> visit) {
+    const OpFacts &f = facts.get(op);
+    for (const OpAccess &access : f.accesses) {
+      Value operand = op->getOperand(access.operand);
+      visit(operand, rowSize(operand) > 1 && keepsRow(op, f, access, body.rows));
+    }
+  }
+  void forRoots(unsigned number, llvm::function_ref<void(Value, bool)> visit) {
+    for (Operation *op : body.passes[number].reductions)
+      forAccesses(op, visit);
+    for (unsigned i : body.passes[number].outputs)
+      visit(body.outputs[i], rowSize(body.outputs[i]) > 1);
+  }
+
+  /// The values that pass `number` has of the own row, users first; others go to `elsewhere`.
+  llvm::SetVector<Value> reachRow(unsigned number) {
+    llvm::SetVector<Value> found;
+    std::function<void(Value, bool)> visit = [&](Value v, bool inRow) {
+      if (inRow ? found.insert(v) : elsewhere.insert(v).second)
+        forOperands(v, number, [&](Value operand, bool stays) { visit(operand, inRow && stays); });
+    };
+    forRoots(number, visit);
+    return found;
+  }
+
+  /// Whether pass `number` reads one of `reads` to have `v`.
+  bool needs(Value v, unsigned number, const llvm::DenseSet<Value> &reads, llvm::DenseSet<Value> &seen) {
+    if (!seen.insert(v).second || isKeptBefore(v, number))
+      return false;
+    bool result = reads.contains(v);
+    forOperands(v, number, [&](Value operand, bool stays) { result = result || (stays && needs(operand, number, reads, seen)); });
+    return result;
+  }
+
+  /// Whether pass `number` reads `v` only where it is at the same element.
+  bool readsInPlace(Value v, unsigned number) {
+    std::set<std::pair<void *, bool>> seen;
+    std::function<bool(Value, bool)> visit = [&](Value u, bool same) {
+      if (u == v)
+        return same;
+      Operation *op = u.getDefiningOp();
+      if (!op || !seen.insert({u.getAsOpaquePointer(), same}).second || isReadBack(u, number) || facts.get(op).reduction)
+        return true;
+      const OpFacts &f = facts.get(op);
+      return llvm::all_of(f.accesses, [&](const OpAccess &access) { return visit(op->getOperand(access.operand), same && keepsRow(op, f, access, 0)); });
+    };
+    bool result = true;
+    for (Operation *op : body.passes[number].reductions)
+      for (const OpAccess &access : facts.get(op).accesses)
+        result &= visit(op->getOperand(access.operand), keepsRow(op, facts.get(op), access, 0));
+    for (unsigned i : body.passes[number].outputs)
+      result &= visit(body.outputs[i], true);
+    for (Value kept : body.passes[number].kept)
+      result &= visit(kept, true);
+    return result;
+  }
+
+  /// A value that pass `number` keeps and can write where it reads `v` for the last time.
+  Value findHeir(Value v, unsigned number) {
+    for (unsigned later = number + 1; later < body.passes.size(); ++later)
+      if (reachRow(later).contains(v))
+        return nullptr;
+    for (Value heir : body.passes[number].kept) {
+      bool isFree = llvm::none_of(body.placeOf, [&](auto &entry) { return entry.second == heir; });
+      if (isFree && rowSize(heir) == rowSize(v) && elementBytes(heir.getType()) == elementBytes(v.getType()) && readsInPlace(v, number))
+        return heir;
+    }
+    return nullptr;
+  }
+
+  /// Rows that a later pass would read again from memory stay in that of the block: what is made of them where that is less, else they.
+  void keepLoaded() {
+    llvm::DenseMap<Value, unsigned> first;
+    for (unsigned number = 0; number < body.passes.size(); ++number)
+      for (Value v : reachRow(number)) // for what is read elsewhere, of all passes
+        first.insert({v, number});
+    for (unsigned number = 1; number < body.passes.size(); ++number) {
+      llvm::DenseSet<Value> reads;
+      llvm::SetVector<Value> rows, made;
+      auto canKeep = [&](Value v) {
+        unsigned pass = first.lookup(v);
+        return pass < number && !elsewhere.contains(v) && rowSize(v) == productOf(body.passes[pass].inner) && rowSize(v) >= shortestKept;
+      };
+      for (Value v : reachRow(number))
+        if ((isMemory(v, number) || gathersRow(v)) && !isKeptBefore(v, number) && canKeep(v)) {
+          reads.insert(v);
+          rows.insert(v);
+        }
+      if (reads.empty())
+        continue;
+      llvm::DenseSet<Value> visited;
+      std::function<void(Value, bool)> cut = [&](Value v, bool inRow) {
+        if (!inRow || !visited.insert(v).second)
+          return;
+        llvm::DenseSet<Value> seen;
+        if (!needs(v, number, reads, seen))
+          return;
+        if (canKeep(v))
+          made.insert(v);
+        else
+          forOperands(v, number, [&](Value operand, bool stays) { cut(operand, stays); });
+      };
+      forRoots(number, cut);
+      auto bytes = [&](const llvm::SetVector<Value> &values) {
+        int64_t sum = 0;
+        for (Value v : values)
+          sum += rowSize(v) * elementBytes(v.getType());
+        return sum;
+      };
+      for (Value v : bytes(made) <= bytes(rows) ? made : rows) {
+        if (Value heir = findHeir(v, number)) {
+          body.placeOf[v] = heir;
+          keptBytes -= rowSize(v) * elementBytes(v.getType());
+        }
+        if (keptBytes + rowSize(v) * elementBytes(v.getType()) <= target.mostScratchBytes)
+          keep(v, first.lookup(v));
+      }
     }
   }
 
@@ -165,6 +329,8 @@ private:
   const KernelTarget &target;
   SmallVector<Operation *> reductions;
   llvm::DenseMap<Value, unsigned> levels;
+  int64_t keptBytes = 0;
+  llvm::DenseSet<Value> elsewhere; ///< read in other rows than the own one, too
 };
 } // namespace
 

@@ -20,7 +20,8 @@ void KernelEmitter::finishBody() {
 }
 
 Coordinate KernelEmitter::bounded(const Coordinate &coordinate, int64_t size) {
-  if (coordinate.dynamic || isa<AffineDimExpr, AffineConstantExpr>(coordinate.affine))
+  auto dim = dyn_cast<AffineDimExpr>(coordinate.affine);
+  if (coordinate.dynamic || isa<AffineConstantExpr>(coordinate.affine) || (dim && extents[dim.getPosition()] <= size))
     return coordinate;
   unsigned loops = extents.size() - boundedAs.size();
   for (auto [i, known] : llvm::enumerate(boundedAs))
@@ -70,12 +71,12 @@ Value KernelEmitter::element(Value v, ArrayRef<Coordinate> index) {
   Operation *op = v.getDefiningOp();
   Type scalar = getElementTypeOrSelf(v.getType());
   auto stored = body.storedIn.find(v);
-  if (!op) {
+  bool isStored = stored != body.storedIn.end() && stored->second < pass;
+  if (isStored && llvm::is_contained(body.passes[stored->second].kept, v)) { // one row
+    unsigned prefix = *prefixOf(shapeOf(v), body.rows);
+    result = load(scratch.lookup(v), scalar, shapeOf(v).drop_front(prefix), index.drop_front(prefix));
+  } else if (!op || isStored) {
     result = load(pointers.lookup(v), scalar, shapeOf(v), index);
-  } else if (stored != body.storedIn.end() && stored->second < pass) {
-    // Scratch holds one row; an output holds all.
-    unsigned prefix = llvm::is_contained(body.passes[stored->second].kept, v) ? *prefixOf(shapeOf(v), body.rows) : 0;
-    result = load(pointers.lookup(v), scalar, shapeOf(v).drop_front(prefix), index.drop_front(prefix));
   } else {
     assert(!facts.get(op).reduction && "a reduction is finished before its result is used");
     Operation *outer = std::exchange(current, op);

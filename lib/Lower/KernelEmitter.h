@@ -10,6 +10,7 @@
 
 #include "IndexMath.h"
 #include "KernelBody.h"
+#include "KernelStreams.h"
 
 #include "para/Interfaces/Element.h"
 
@@ -32,8 +33,8 @@ class KernelEmitter : public ElementEmitter {
 public:
   KernelEmitter(mlir::ImplicitLocOpBuilder &b, const KernelBody &body, FactsCache &facts, mlir::Operation *at);
 
-  /// Where tensors are in memory: block arguments, outputs, scratch.
-  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  /// Where tensors are in memory: block arguments, outputs; and rows that are kept for later passes.
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers, scratch;
   /// What these pointers are known to be multiples of, in bytes; an element's size for others.
   llvm::DenseMap<mlir::Value, int64_t> alignments;
   /// Numbers which the launch passes (coordinates, microbatch) by name, in the order of first use.
@@ -44,6 +45,10 @@ public:
   llvm::SmallVector<mlir::Value> loopValues;
   int lane = -1;
   int64_t lanes = 1;
+  /// What is a multiple of the lanes at every vector, where the loop with lanes is none: an element's number. Pointers in `shiftedPointers`
+  /// make up for it.
+  std::optional<LinearForm> aligned;
+  llvm::DenseSet<mlir::Value> shiftedPointers;
   /// Whether elements that lie near are loaded as neighbours and dealt out to the lanes.
   bool dealsNeighbours = false;
   mlir::Value tail; ///< lanes inside of the loop's extent; null for all
@@ -51,6 +56,8 @@ public:
   /// Results of finished reductions in this row.
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
   llvm::SmallVectorImpl<MemoryAccess> *record = nullptr;
+  /// Where accesses are noted that the kernel makes; null for nowhere.
+  std::vector<MemoryStream> *streams = nullptr;
 
   /// Forgets elements computed at other loop values.
   void startBody();
@@ -84,6 +91,7 @@ private:
     llvm::SmallVector<int64_t> steps; ///< from `base` to each lane's element, where near; else empty
   };
   Address address(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);
+  void note(mlir::Value pointer, mlir::Type storage, const LinearForm &form, bool dynamic, const Address &place, unsigned alignment, bool isStore);
   mlir::Value loadNeighbours(const Address &place, mlir::Type storage, mlir::Value mask);
   /// Of the first lane's address.
   unsigned alignmentOf(mlir::Value pointer, mlir::Type storage, const LinearForm &form, llvm::ArrayRef<std::pair<mlir::Value, int64_t>> dynamic);

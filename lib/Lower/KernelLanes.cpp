@@ -30,7 +30,7 @@ std::vector<KernelLoops::Recorded> KernelLoops::tryOut(bool unrolled) {
   rowValues.resize(1);
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
     for (Value v : pass.kept)
-      emitter.pointers[v] = block->getArgument(0);
+      emitter.scratch[v] = block->getArgument(0);
     emitter.pass = number;
     emitter.record = &result[number].accesses;
     emitter.extents.assign(body.outer.begin(), body.outer.end());
@@ -163,4 +163,6 @@ void KernelLoops::choose() {
     while (choice.unroll > 1 && (body.outer[bestLoop] % (choice.lanes * choice.unroll) != 0 || productOf(body.outer) / body.outer[bestLoop] * (steps / choice.unroll) < 8))
       --choice.unroll;
   }
+  if (target.hasBlocks)
+    chooseShifts(recorded);
 }

@@ -67,7 +67,8 @@ SmallVector<AffineExpr> KernelLoops::atPoint(SmallVector<AffineExpr> index) cons
   return index;
 }
 
-void KernelLoops::emit() {
+void KernelLoops::emit(bool describes) {
+  this->describes = describes;
   collapse();
   choose();
   if (target.hasBlocks)
@@ -82,6 +83,8 @@ void KernelLoops::bindBuffers(KernelEmitter &emitter, function_ref<Value(unsigne
     emitter.pointers[body.block->getArgument(i)] = buffer(i);
   for (auto [i, v] : llvm::enumerate(body.outputs))
     emitter.pointers[v] = buffer(inputs + i);
+  if (describes)
+    emitter.streams = &streams;
 }
 
 void KernelLoops::finish(StringRef name, int64_t extent) {
@@ -124,7 +127,7 @@ void KernelLoops::emitHost() {
       if (storage.isInteger(1))
         storage = b.getI8Type();
       Value count = arith::ConstantOp::create(b, b.getI64IntegerAttr(size));
-      emitter.pointers[v] = LLVM::AllocaOp::create(b, pointer, storage, count, 64);
+      emitter.scratch[v] = LLVM::AllocaOp::create(b, pointer, storage, count, 64);
     }
 
   auto loop = scf::ForOp::create(b, entry->getArgument(0), entry->getArgument(1), emitter.integer(1));
@@ -139,12 +142,14 @@ void KernelLoops::emitHost() {
   int64_t work = std::max<int64_t>(1, points * (choice.across ? choice.lanes * choice.unroll : 1));
   finish(name, productOf(partsOf()));
   kernel.setGrainAttr(b.getI64IntegerAttr(std::max<int64_t>(1, target.grainWork / work)));
+  if (describes)
+    describe(emitter);
 }
 
 SmallVector<int64_t> KernelLoops::partsOf() const {
   SmallVector<int64_t> parts(body.outer);
   if (choice.across) {
-    int64_t extent = parts[choice.outerLoop], chunk = choice.lanes * choice.unroll;
+    int64_t chunk = choice.lanes * choice.unroll, extent = parts[choice.outerLoop] + (choice.isShifted(0) ? choice.lanes - 1 : 0);
     parts.erase(parts.begin() + choice.outerLoop);
     parts.insert(choice.chunksFirst ? parts.begin() : parts.end(), (extent + chunk - 1) / chunk);
   }
@@ -168,6 +173,18 @@ void KernelLoops::emitPart(KernelEmitter &emitter, Value id) {
     int64_t chunks = choice.chunksFirst ? parts.front() : parts.back();
     at.erase(choice.chunksFirst ? at.begin() : at.end() - 1);
     Value base = arith::MulIOp::create(b, last, emitter.integer(chunk));
+    if (choice.isShifted(0)) {
+      at.insert(at.begin() + choice.outerLoop, base);
+      emitter.loopValues = at;
+      emitter.extents.assign(body.outer.begin(), body.outer.end());
+      base = arith::SubIOp::create(b, base, shiftOf(emitter, body.outer[choice.outerLoop]));
+      at[choice.outerLoop] = base;
+      emitShifted(emitter, body.outer[choice.outerLoop], base, {}, [&](SmallVector<Value> none) {
+        emitRow(emitter, at, base, edge != nullptr);
+        return none;
+      });
+      return;
+    }
     at.insert(at.begin() + choice.outerLoop, base);
     if (rest == 0) {
       emitRow(emitter, at, base, false);
@@ -209,9 +226,11 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
   llvm::append_range(emitter.extents, pass.inner);
   emitter.loopValues.resize(emitter.extents.size());
   if (choice.across)
-    emitter.tail = isTail && choice.lanes > 1 ? tailMask(body.outer[choice.outerLoop] % choice.lanes) : nullptr;
+    emitter.tail = !isTail || choice.lanes == 1 ? Value() : edge ? edge : tailMask(body.outer[choice.outerLoop] % choice.lanes);
   else
     emitter.lane = choice.innerLoops[number] < 0 || choice.lanes == 1 ? -1 : static_cast<int>(body.outer.size()) + choice.innerLoops[number];
+  if (target.hasBlocks)
+    shiftScratch(emitter, number);
 
   int64_t variants = variantsOf(pass);
   SmallVector<Value> accumulators;
@@ -321,6 +340,20 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
   if (static_cast<int>(which) != loop || emitter.lane < 0)
     return makeLoop(0, extent, 1, [&](SmallVector<Value> in) { return emitInner(emitter, pass, depth + 1, in, laneBase, isTail); });
 
+  if (choice.isShifted(passNumber)) {
+    Value shift = shiftOf(emitter, extent);
+    return makeLoop(0, llvm::alignTo(extent + choice.lanes - 1, choice.lanes), choice.lanes, [&](SmallVector<Value> in) {
+      Value base = arith::SubIOp::create(b, emitter.loopValues[outer + which], shift);
+      emitter.loopValues[outer + which] = base;
+      return emitShifted(emitter, extent, base, in, [&](SmallVector<Value> values) {
+        emitter.tail = edge;
+        emitter.rowValues = rowValues[0];
+        emitBody(emitter, pass, values, 0);
+        emitter.tail = nullptr;
+        return values;
+      });
+    });
+  }
   int64_t step = choice.lanes * variants, whole = extent / step * step, rest = extent - whole;
   if (whole > 0)
     accumulators = makeLoop(0, whole, step, [&](SmallVector<Value> in) {
@@ -369,7 +402,7 @@ void KernelLoops::storeOutput(KernelEmitter &emitter, const KernelPass &pass, Va
   SmallVector<AffineExpr> index = atPoint(body.coordinates(shape, pass.inner, ctx));
   if (scratch) {
     unsigned prefix = *prefixOf(shape, body.rows);
-    emitter.store(element, emitter.pointers.lookup(v), scalar, shape.drop_front(prefix), ArrayRef<AffineExpr>(index).drop_front(prefix));
+    emitter.store(element, emitter.scratch.lookup(v), scalar, shape.drop_front(prefix), ArrayRef<AffineExpr>(index).drop_front(prefix));
     return;
   }
   if (Operation *op = v.getDefiningOp(); op && facts.get(op).accumulate) {

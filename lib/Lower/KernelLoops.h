@@ -15,6 +15,10 @@ struct LaneChoice {
   int outerLoop = -1;                ///< Across
   llvm::SmallVector<int> innerLoops; ///< Within: by pass, -1 for none
   int64_t lanes = 1, unroll = 1;
+  /// On a GPU, where rows are no multiple of the lanes: vectors begin where memory is aligned, and so up to lanes - 1 elements before a row.
+  /// Across for the whole kernel, within by pass.
+  llvm::SmallVector<bool> shifted;
+  bool isShifted(unsigned pass) const { return pass < shifted.size() && shifted[pass]; }
   /// Across: the chunks of lanes are the slowest part of the launch, so that what is gathered is used while it is in cache.
   bool chunksFirst = false;
 };
@@ -32,8 +36,8 @@ class KernelLoops {
 public:
   /// `alignments`: what the launch's addresses are multiples of, by buffer.
   KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target, llvm::ArrayRef<int64_t> alignments = {});
-  /// Writes the function in front of the kernel and notes its extent.
-  void emit();
+  /// Writes the function in front of the kernel and notes its extent. `describes`: notes what it does as `rt.facts`, too.
+  void emit(bool describes = false);
 
 private:
   struct Recorded {
@@ -48,13 +52,29 @@ private:
   /// The part with the number `id`.
   void emitPart(KernelEmitter &emitter, mlir::Value id);
   void finish(llvm::StringRef name, int64_t extent);
+  /// KernelFacts.cpp: family, operations and bytes.
+  void describe(const KernelEmitter &emitter);
+  llvm::StringRef familyOf();
+  std::vector<PassLoops> loopsOf() const;
 
   // KernelBlocks.cpp
   void chooseBlocks();
   void emitBlocks();
+  // KernelInstances.cpp: one launch for many tensors.
+  bool isMerged() { return kernel.getInstances().has_value(); }
+  /// Instances have tensors of different sizes, and each element is computed by itself.
+  bool isElementwise();
+  /// Blocks of each instance.
+  llvm::SmallVector<int64_t> blocksOfInstances();
+  /// Finds the instance of the block and binds its buffers; the block's number within it, as i64.
+  mlir::Value enterInstance(KernelEmitter &emitter, mlir::Value block);
+  /// The elements of a block of an instance.
+  void emitElements(KernelEmitter &emitter, mlir::Value block);
+
   mlir::Value callDevice(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments, mlir::Type result);
   int splitOf(unsigned pass) const { return block.members > 1 ? block.split[pass] : -1; }
   int64_t scratchBytes() const;
+  int64_t scratchBytes(mlir::Value kept) const;
   int64_t sumBytes() const;
   /// Sums of all members out of each one's, one value a reduction of the pass.
   void combineMembers(const KernelPass &pass, llvm::MutableArrayRef<mlir::Value> sums);
@@ -63,6 +83,17 @@ private:
   void waitForMembers();
   /// Where this thread stores what the pass computes; null: everywhere.
   mlir::Value storeCondition(unsigned pass);
+
+  // KernelShift.cpp: rows that begin anywhere.
+  void chooseShifts(llvm::ArrayRef<Recorded> recorded);
+  /// The number of the first element of the row among all elements of a tensor with these loops.
+  LinearForm rowBegin(int64_t rowSize) const;
+  /// How many elements in front of the row its first aligned vector begins.
+  mlir::Value shiftOf(KernelEmitter &emitter, int64_t rowSize);
+  /// Emits `make` for a vector at `base` of a row: with all lanes, or with those inside of the row.
+  llvm::SmallVector<mlir::Value> emitShifted(KernelEmitter &emitter, int64_t rowSize, mlir::Value base, llvm::ArrayRef<mlir::Value> accumulators,
+                                             llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::SmallVector<mlir::Value>)> make);
+  void shiftScratch(KernelEmitter &emitter, unsigned pass);
 
   void collapse();
   void choose();
@@ -94,7 +125,12 @@ private:
   KernelBody body;
   LaneChoice choice;
   BlockChoice block;
+  bool describes = false;
+  std::vector<MemoryStream> streams;
   llvm::SmallVector<int64_t> alignments;
+  mlir::Value elements; ///< of the instance
+  mlir::Value edge;     ///< lanes inside of a row that vectors do not begin with; null: all are, or the last vector alone has others
+  llvm::DenseMap<mlir::Value, mlir::Value> unshifted; ///< where scratch begins
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none

@@ -158,14 +158,42 @@ unsigned KernelEmitter::alignmentOf(Value pointer, Type storage, const LinearFor
   int64_t bytes = elementBytes(storage), known = alignments.lookup(pointer);
   if (known <= bytes || lane < 0)
     return bytes;
-  known = std::gcd(known, form.constant * bytes);
-  for (auto [atom, factor] : form.terms) { // The loop with lanes advances by all of them.
+  LinearForm rest = form;
+  if (aligned && !shiftedPointers.contains(pointer)) {
+    rest.add(*aligned, -1);
+    known = std::gcd(known, lanes * bytes);
+    if (rest.factorOf(lane) != std::optional<int64_t>(0))
+      return bytes;
+  }
+  known = std::gcd(known, rest.constant * bytes);
+  for (auto [atom, factor] : rest.terms) { // The loop with lanes advances by all of them.
     auto dim = dyn_cast<AffineDimExpr>(atom);
     known = std::gcd(known, factor * bytes * (dim && static_cast<int>(dim.getPosition()) == lane ? lanes : 1));
   }
   for (auto [v, stride] : dynamic)
     known = std::gcd(known, stride * bytes);
   return std::max(known, bytes);
+}
+
+void KernelEmitter::note(Value pointer, Type storage, const LinearForm &form, bool dynamic, const Address &place, unsigned alignment, bool isStore) {
+  if (!streams)
+    return;
+  MemoryStream stream{pointer, form, pass, isStore, dynamic, elementBytes(storage)};
+  bool isScalar = lane < 0;
+  stream.bytes = place.contiguous ? std::min<int64_t>(lanes * stream.elementBytes, alignment) : stream.elementBytes;
+  if (place.contiguous) {
+    stream.narrow = stream.bytes < lanes * stream.elementBytes ? "rows begin anywhere" : "short elements";
+  } else if (place.offsets || !place.steps.empty()) {
+    stream.pattern = dynamic ? MemoryStream::ByData : MemoryStream::Apart;
+    stream.narrow = dynamic ? "places by data" : "neighbours lie apart";
+  } else if (!isScalar || form.terms.empty()) {
+    stream.pattern = MemoryStream::Same;
+  } else {
+    bool isRange = llvm::any_of(form.terms, [](auto &term) { return isa<AffineDimExpr>(term.first) && term.second == 1; });
+    stream.pattern = dynamic ? MemoryStream::ByData : isRange ? MemoryStream::Range : MemoryStream::Apart;
+    stream.narrow = dynamic ? "places by data" : isRange ? "an element a thread" : "neighbours lie apart";
+  }
+  streams->push_back(stream);
 }
 
 /// One load of all elements from the first to the last that a lane wants, and of no other.
@@ -214,6 +242,7 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
   form = resolve(simplest(form, extents));
   Address place = address(pointer, storage, form, dynamic);
   unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, dynamic) : elementBytes(scalar);
+  note(pointer, storage, form, !dynamic.empty(), place, alignment, false);
   Value all = mask(), result;
   auto zero = [&](Type type) { return arith::ConstantOp::create(b, type, b.getZeroAttr(type)).getResult(); };
   if (!place.steps.empty()) {
@@ -277,6 +306,7 @@ void KernelEmitter::store(Value element, Value pointer, Type scalar, ArrayRef<in
   Address place = address(pointer, storage, form, {});
   dealsNeighbours = deals;
   unsigned alignment = place.contiguous ? alignmentOf(pointer, storage, form, {}) : elementBytes(scalar);
+  note(pointer, storage, form, false, place, alignment, true);
   if (place.offsets) {
     auto pointers = VectorType::get({lanes}, pointer.getType());
     Value at = LLVM::GEPOp::create(b, pointers, storage, place.base, ArrayRef<LLVM::GEPArg>{place.offsets});

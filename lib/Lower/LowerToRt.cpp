@@ -1,6 +1,6 @@
 //===- LowerToRt.cpp - Segments of device ops -----------------------------===//
 #include "Manifest.h"
-#include "OpFacts.h"
+#include "MergeLaunches.h"
 #include "MemoryPlanner.h"
 #include "UnderWay.h"
 
@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <set>
 
@@ -25,8 +26,8 @@ namespace {
 /// Builds the segments of one stage.
 class SegmentBuilder {
 public:
-  SegmentBuilder(ModuleOp module, func::FuncOp func, int64_t stage, SmallVector<ArrayAttr> &communicators, llvm::StringMap<std::string> &kernels)
-      : module(module), func(func), stage(stage), communicators(communicators), kernels(kernels), b(module.getContext()) {
+  SegmentBuilder(ModuleOp module, func::FuncOp func, int64_t stage, SmallVector<ArrayAttr> &communicators, llvm::StringMap<std::string> &kernels, bool merges)
+      : module(module), func(func), stage(stage), communicators(communicators), kernels(kernels), merges(merges), b(module.getContext()) {
     auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
     microbatches = count ? count.getInt() : 1;
   }
@@ -64,7 +65,21 @@ private:
     state.addAttribute("buffers", b.getArrayAttr(buffers));
     state.addAttribute("stream", b.getI64IntegerAttr(stream));
     state.addAttributes(more);
-    return b.create(state);
+    Operation *op = b.create(state);
+    device.push_back({op, {}, /*isBarrier=*/true, {}, 0});
+    return op;
+  }
+
+  /// What the op that was made last touches.
+  void touch(ValueRange inputs, ValueRange outputs) {
+    DeviceOp &last = device.back();
+    last.isBarrier = false;
+    for (auto [values, isWrite] : {std::pair(inputs, false), std::pair(outputs, true)})
+      for (Value v : values) {
+        rt::AddressAttr address = addressOf(v);
+        last.ranges.push_back({address.getOffset(), address.getOffset() + bytesOf(v), isWrite});
+        last.isBarrier |= address.getBlock() != 0 || address.getSlot() != 0; // elsewhere for each microbatch
+      }
   }
   NamedAttribute number(StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); }
 
@@ -77,6 +92,7 @@ private:
       if (getPhase(&op) == phase)
         ops.push_back(&op);
     perMicrobatch = phase != Phase::Setup && phase != Phase::Update;
+    device.clear();
     // The message before must be gone when its buffer is written again: of some microbatches ago, or of the last step. Waiting any
     // earlier could close a circle: under 1F1B a stage may run backward passes before its message is taken.
     for (auto call : func.getBody().front().getOps<rt::CallOp>())
@@ -108,6 +124,8 @@ private:
       if (at == phase || (isLast && !llvm::is_contained(phases, at)))
         make(func.getLoc(), "copy", {copy[1], copy[2]}, 0, b.getNamedAttr("bytes", copy[3]));
     }
+    if (merges)
+      mergeLaunches(device, module);
     for (auto &[communicator, count] : counts)
       sequenceBase[communicator] += count * (perMicrobatch ? microbatches : 1);
   }
@@ -153,7 +171,8 @@ private:
   std::string shareKernel(rt::FusedOp fused) {
     OpBuilder::InsertionGuard keep(b);
     b.setInsertionPoint(func);
-    auto kernel = rt::KernelOp::create(b, fused.getLoc(), "kernel", b.getArrayAttr({}), FlatSymbolRefAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr());
+    auto kernel = rt::KernelOp::create(b, fused.getLoc(), "kernel", b.getArrayAttr({}), FlatSymbolRefAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(),
+                                       DenseI64ArrayAttr(), ArrayAttr());
     kernel.getBody().takeBody(fused.getBody());
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -172,8 +191,14 @@ private:
       buffers.push_back(addressOf(v));
     for (Value v : fused.getOutputs())
       buffers.push_back(addressOf(v));
+    FactsCache facts; // by op: those of a body go with it
+    std::string element = merges ? describeElement(fused, facts) : std::string();
+    int64_t elements = element.empty() ? 0 : sizeOf(fused.getOutputs()[0]);
     std::string name = shareKernel(fused);
     make(fused.getLoc(), "launch", buffers, 0, b.getNamedAttr("kernel", FlatSymbolRefAttr::get(b.getContext(), name)));
+    touch(fused.getInputs(), fused.getOutputs());
+    device.back().key = element.empty() ? name : element;
+    device.back().elements = elements;
   }
 
   void call(rt::CallOp call) {
@@ -205,11 +230,13 @@ private:
       else if (kind == 2)
         buffers = {second, result, first};
       make(call.getLoc(), callee, buffers, 0, desc);
+      touch(call.getInputs(), call.getOutputs());
       return;
     }
     SmallVector<Attribute> buffers(inputs);
     llvm::append_range(buffers, outputs);
     make(call.getLoc(), callee, buffers, 0, desc);
+    touch(call.getInputs(), call.getOutputs());
   }
 
   /// Marks the results as under way on the communication stream.
@@ -254,6 +281,8 @@ private:
   bool perMicrobatch = true;
   SmallVector<ArrayAttr> &communicators;
   llvm::StringMap<std::string> &kernels;
+  bool merges; ///< launches
+  std::vector<DeviceOp> device; ///< of this segment
   llvm::MapVector<Value, int64_t> pending;
   llvm::DenseMap<Operation *, SmallVector<Operation *>> awaited; ///< messages that are waited for before another
   llvm::MapVector<int64_t, int64_t> counts, issued, sequenceBase;
@@ -262,6 +291,15 @@ private:
 
 struct LowerToRtPass : public para::impl::LowerToRtPassBase<LowerToRtPass> {
   using LowerToRtPassBase::LowerToRtPassBase;
+  /// Kernels all of whose launches have become part of others.
+  void eraseUnused() {
+    llvm::StringSet<> used;
+    getOperation().walk([&](rt::LaunchOp launch) { used.insert(launch.getKernel()); });
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<rt::KernelOp>()))
+      if (!used.contains(kernel.getSymName()))
+        kernel.erase();
+  }
+
   void runOnOperation() override {
     SmallVector<ArrayAttr> communicators;
     llvm::StringMap<std::string> kernels;
@@ -272,7 +310,8 @@ struct LowerToRtPass : public para::impl::LowerToRtPassBase<LowerToRtPass> {
         return signalPassFailure();
       }
     for (auto [stage, func] : llvm::enumerate(funcs))
-      SegmentBuilder(getOperation(), func, stage, communicators, kernels).run();
+      SegmentBuilder(getOperation(), func, stage, communicators, kernels, /*merges=*/target != "host").run();
+    eraseUnused();
     SmallVector<Attribute> lists(communicators.begin(), communicators.end());
     // Which stages talk to which: a back end may want a channel for each.
     std::set<std::pair<int64_t, int64_t>> pairs;

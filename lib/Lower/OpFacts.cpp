@@ -29,18 +29,22 @@ public:
     last = dummy(getElementTypeOrSelf(op->getOperand(number).getType()));
     return last;
   }
-  Value position(const Coordinate &) override { return dummy(b.getI64Type()); }
-  Value shardBegin(ArrayRef<StringRef>, int64_t, int64_t) override { return dummy(b.getI64Type()); }
-  Value shardValid(ArrayRef<StringRef>, int64_t, int64_t) override { return dummy(b.getI64Type()); }
+  Value position(const Coordinate &) override { return place(b.getI64Type()); }
+  Value shardBegin(ArrayRef<StringRef>, int64_t, int64_t) override { return place(b.getI64Type()); }
+  Value shardValid(ArrayRef<StringRef>, int64_t, int64_t) override { return place(b.getI64Type()); }
   Value guarded(Value condition, function_ref<Value()> make, Value otherwise) override {
     return arith::SelectOp::create(b, condition, make(), otherwise);
   }
-  Value table(DenseElementsAttr values, const Coordinate &) override { return dummy(values.getElementType()); }
+  Value table(DenseElementsAttr values, const Coordinate &) override { return place(values.getElementType()); }
   Type elementType(Type scalar) override { return scalar; }
 
   Value last;
 
 private:
+  Value place(Type type) {
+    facts.placed = true;
+    return dummy(type);
+  }
   /// Of no known value, so that nothing folds.
   Value dummy(Type type) {
     OperationState state(b.getLoc(), "builtin.unrealized_conversion_cast");
@@ -119,6 +123,25 @@ const OpFacts &FactsCache::get(Operation *op) {
     f.cost += isa<arith::DivFOp, math::SqrtOp>(made) ? 4 : 1;
   }
   return f;
+}
+
+bool para::keepsRow(Operation *op, const OpFacts &f, const OpAccess &access, int64_t rows) {
+  if (access.dynamic)
+    return false;
+  MLIRContext *ctx = op->getContext();
+  ArrayRef<int64_t> from = shapeOf(op->getOperand(access.operand)), to(f.loops.data(), f.resultRank);
+  if (rows == 0)
+    return productOf(from) == productOf(f.loops) &&
+           sameFunction(linearize(access.index, from, ctx),
+                        linearize(llvm::map_to_vector(llvm::seq<unsigned>(0, f.loops.size()), [&](unsigned d) { return getAffineDimExpr(d, ctx); }), f.loops, ctx), f.loops);
+  auto p = prefixOf(to, rows), q = prefixOf(from, rows);
+  if (!p || !q)
+    return false;
+  SmallVector<AffineExpr> own;
+  for (unsigned d = 0; d < *p; ++d)
+    own.push_back(getAffineDimExpr(d, ctx));
+  return sameFunction(linearize(own, to.take_front(*p), ctx),
+                      linearize(ArrayRef<AffineExpr>(access.index).take_front(*q), from.take_front(*q), ctx), f.loops);
 }
 
 bool para::isContiguous(const View &view, ArrayRef<int64_t> shape) {

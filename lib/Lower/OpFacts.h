@@ -34,6 +34,7 @@ struct OpFacts {
   bool whole = false;      ///< a reduction of all elements of one operand, unchanged, each taken once
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
+  bool placed = false;     ///< depends on where the element is, beside what it reads there
   unsigned cost = 0;       ///< arithmetic operations an element
   unsigned work = 0;       ///< the same with transcendental functions as the arithmetic they become, divisions by the time they take
 };
@@ -54,6 +55,9 @@ inline int64_t sizeOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>
 inline int64_t elementBytes(mlir::Type type) { return (mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth() + 7) / 8; }
 inline int64_t bytesOf(mlir::Value v) { return sizeOf(v) * elementBytes(v.getType()); }
 bool isAccumulate(mlir::Operation *op);
+/// Whether the access of `op`, the rows of which are the leading dimensions of that product, stays in the operand's row of the same number.
+/// With 0 rows: whether it is to the element of the same number.
+bool keepsRow(mlir::Operation *op, const OpFacts &facts, const OpAccess &access, int64_t rows);
 
 /// A value as strides into the buffer of another: element d is at offset + sum of strides[i] * d[i].
 struct View {

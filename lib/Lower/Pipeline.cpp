@@ -9,16 +9,16 @@ using namespace para;
 
 void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   // Calls first: they decide which values must be in memory and which transposes vanish into strides.
-  pm.addPass(createFormCallsPass());
+  pm.addPass(createFormCallsPass({options.target}));
   // Before kernels are formed: sums that stand apart are kernels of their own.
   pm.addPass(createPlaceSumsPass());
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
-  pm.addPass(createSplitReductionsPass());
+  pm.addPass(createSplitReductionsPass({options.target}));
   pm.addPass(createFormKernelsPass());
   pm.addPass(createOrderUpdatesPass({options.target}));
-  pm.addPass(createAssignMemoryPass());
+  pm.addPass(createAssignMemoryPass({options.target}));
   pm.addPass(createLowerToRtPass({options.target}));
-  pm.addPass(createEmitKernelsPass({options.target}));
+  pm.addPass(createEmitKernelsPass({options.target, options.describe}));
   // After the kernels: one function is expanded in the one place where it stands.
   pm.addPass(createExpandMathPass());
 }
@@ -26,11 +26,13 @@ void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
 void para::registerLowerPipelines() {
   struct Options : PassPipelineOptions<Options> {
     Option<std::string> target{*this, "target", llvm::cl::desc("host, cuda or rehearsal"), llvm::cl::init("host")};
+    Option<bool> describe{*this, "describe", llvm::cl::desc("kernels carry facts"), llvm::cl::init(false)};
   };
   PassPipelineRegistration<Options>("para-lower-pipeline", "From stages over tensors to the device program",
                                     [](OpPassManager &pm, const Options &options) {
                                       LowerOptions lower;
                                       lower.target = options.target;
+                                      lower.describe = options.describe;
                                       buildLowerPipeline(pm, lower);
                                     });
 }

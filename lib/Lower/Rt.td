@@ -62,14 +62,17 @@ def Rt_KernelOp : Rt_Op<"kernel", [Symbol, IsolatedFromAbove]> {
     Arguments of the function: addresses of inputs, of outputs, then the numbers named by `numbers` (a mesh axis, or
     `microbatch`). The body is dropped when `function` is there. With `block` the function is what one of so many threads of a
     block does, and `extent` counts blocks.
+
+    With `instances` a launch does the work of many: each has the number of its elements (0: as many as the body says) and, for the
+    buffers whose numbers are `varying`, their offsets in the arena. The launch gives the arena first, then the other buffers.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$numbers, OptionalAttr<FlatSymbolRefAttr>:$function,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$grain, OptionalAttr<I64Attr>:$block,
-                       OptionalAttr<I64Attr>:$shared_bytes);
+                       OptionalAttr<I64Attr>:$shared_bytes, OptionalAttr<DenseI64ArrayAttr>:$varying, OptionalAttr<ArrayAttr>:$instances);
   let regions = (region AnyRegion:$body);
   let assemblyFormat = [{
     $sym_name `numbers` $numbers (`function` $function^)? (`extent` $extent^)? (`grain` $grain^)? (`block` $block^)?
-    (`shared` $shared_bytes^)? attr-dict-with-keyword $body
+    (`shared` $shared_bytes^)? (`varying` $varying^)? (`instances` $instances^)? attr-dict-with-keyword $body
   }];
 }
 

@@ -35,30 +35,69 @@ static SmallVector<int64_t> shapeOfParts(ArrayRef<int64_t> shape, unsigned &kept
   return {};
 }
 
+/// Parts of the rows over which columns are summed: as many as keep a GPU busy, each of some rows. One if they should stay whole.
+static int64_t partsOfColumns(int64_t rows, int64_t columns) {
+  constexpr int64_t busy = 1 << 18, most = 64, shortestColumn = 64;
+  int64_t parts = 1;
+  for (int64_t p = 2; p <= most && rows / p >= shortestColumn && parts * columns < busy; ++p)
+    if (rows % p == 0)
+      parts = p;
+  return parts;
+}
+
+/// Whether the reduction is over the leading dimensions of its operand.
+static bool isOverRows(const OpFacts &f) {
+  unsigned reduced = f.loops.size() - f.resultRank;
+  for (auto [i, e] : llvm::enumerate(f.accesses[0].index)) {
+    unsigned d = cast<AffineDimExpr>(e).getPosition();
+    if (d != (i < reduced ? f.resultRank + i : i - reduced))
+      return false;
+  }
+  return true;
+}
+
 namespace {
 struct SplitReductionsPass : public para::impl::SplitReductionsPassBase<SplitReductionsPass> {
+  using SplitReductionsPassBase::SplitReductionsPassBase;
   void runOnOperation() override {
     FactsCache facts;
     for (auto func : getOperation().getOps<func::FuncOp>())
       for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
         const OpFacts &f = facts.get(&op);
-        if (f.whole && sizeOf(op.getResult(0)) == 1 && sizeOf(op.getOperand(0)) >= shortest)
+        if (!f.whole || sizeOf(op.getOperand(0)) < shortest)
+          continue;
+        int64_t columns = sizeOf(op.getResult(0));
+        if (columns == 1)
           split(&op);
+        else if (target != "host" && isOverRows(f))
+          splitColumns(&op, partsOfColumns(sizeOf(op.getOperand(0)) / columns, columns));
       }
   }
 
-  void split(Operation *op) {
+  void splitColumns(Operation *op, int64_t parts) {
+    if (parts == 1)
+      return;
     Value x = op->getOperand(0), result = op->getResult(0);
+    int64_t columns = sizeOf(result), rows = sizeOf(x) / columns;
+    replace(op, {parts, rows / parts, columns}, {1}, {0});
+  }
+
+  void split(Operation *op) {
+    Value x = op->getOperand(0);
     unsigned kept;
     SmallVector<int64_t> shape = shapeOfParts(shapeOf(x), kept);
-    if (shape.empty())
-      return;
+    if (!shape.empty())
+      replace(op, shape, llvm::to_vector(llvm::seq<int64_t>(kept, shape.size())), llvm::to_vector(llvm::seq<int64_t>(0, kept)));
+  }
+
+  /// By a reduction of the operand in another shape over `first`, and one of its result over `second`.
+  void replace(Operation *op, ArrayRef<int64_t> shape, ArrayRef<int64_t> first, ArrayRef<int64_t> second) {
+    Value x = op->getOperand(0), result = op->getResult(0);
     OpBuilder builder(op);
     TensorBuilder t(op->getLoc(), builder);
     ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
     Operation *before = op->getPrevNode();
-    Value parts = t.reduce(kind, t.reshape(x, shape), llvm::to_vector(llvm::seq<int64_t>(kept, shape.size())));
-    Value whole = t.reshape(t.reduce(kind, parts, llvm::to_vector(llvm::seq<int64_t>(0, kept))), shapeOf(result));
+    Value whole = t.reshape(t.reduce(kind, t.reduce(kind, t.reshape(x, shape), first), second), shapeOf(result));
     if (Attribute phase = op->getAttr("para.phase"))
       for (Operation *made = op->getPrevNode(); made != before; made = made->getPrevNode())
         made->setAttr("para.phase", phase);

@@ -13,9 +13,13 @@ using namespace para;
 
 /// Bytes that are rather copied into a bucket than sent by themselves.
 static constexpr int64_t mostCopied = 64 << 10;
+/// What is made once a step and is smaller has bytes of its own: sums of rows of gradients, say, a small part of the parameters.
+static constexpr int64_t mostUnshared = 256 << 10;
+/// Likewise of parts of sums in the backward pass.
+static constexpr int64_t mostParts = 1 << 20;
 
-StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts)
-    : func(func), microbatches(microbatches), facts(facts), limits(limitUnderWay(func)) {}
+StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches)
+    : func(func), microbatches(microbatches), facts(facts), mergesLaunches(mergesLaunches), limits(limitUnderWay(func)) {}
 
 LogicalResult StageMemory::run() {
   int64_t now = 0;
@@ -269,8 +273,21 @@ bool StageMemory::shareInput(Operation *op, Value result) {
   return false;
 }
 
+/// Whether one kernel makes little of it, which may wait for others of its kind.
+static bool isSumOfParts(Value v) {
+  if (!v.hasOneUse() || !isa<rt::FusedOp>(v.getDefiningOp()) || !isa<rt::FusedOp>(*v.user_begin()) || bytesOf(v) > mostParts)
+    return false;
+  int64_t bytes = 0;
+  for (Value result : (*v.user_begin())->getResults())
+    bytes += bytesOf(result);
+  return bytes * 8 <= bytesOf(v);
+}
+
 void StageMemory::placeValues() {
-  int64_t end = time[func.getBody().front().getTerminator()];
+  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end;
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (getPhase(&op) == Phase::Update)
+      firstUpdate = std::min(firstUpdate, time[&op]);
   for (Operation &op : func.getBody().front().without_terminator()) {
     auto call = dyn_cast<rt::CallOp>(op);
     if (call && call.getCallee() == "all_reduce")
@@ -284,6 +301,10 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
+      if (mergesLaunches && getPhase(&op) == Phase::Update && bytesOf(v) <= mostUnshared)
+        first = std::min(first, firstUpdate), last = end;
+      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v))
+        last = end;
       for (const Copy &copy : copies) // read again when its phase ends
         if (copy.from == v)
           last = end;

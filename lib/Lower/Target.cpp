@@ -17,7 +17,7 @@ KernelTarget KernelTarget::host() {
 KernelTarget KernelTarget::gpu() {
   KernelTarget target;
   target.vectorBytes = 16;
-  target.mostScratchBytes = 32 << 10; // shared memory that needs no permission is 48 KiB, sums take some
+  target.mostScratchBytes = 80 << 10; // a block may have 99 KiB of every GPU since sm_80; sums take some
   target.grainWork = 1;
   target.hasBlocks = true;
   return target;

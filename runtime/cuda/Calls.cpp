@@ -103,6 +103,10 @@ para_status para_launch(para_context *ctx, int32_t stream, const para_kernel *ke
       return ctx->fail(op, "the kernel has no GPU code");
     if (int result = ctx->driver.cuModuleGetFunction(&function, ctx->module, kernel->name))
       return ctx->check(op, kernel->name, result);
+    constexpr int32_t usualBytes = 48 << 10, maxDynamicSharedBytes = 8; // the latter of CUfunction_attribute
+    if (kernel->shared_bytes > usualBytes)
+      if (int result = ctx->driver.cuFuncSetAttribute(function, maxDynamicSharedBytes, kernel->shared_bytes))
+        return ctx->check(op, "cuFuncSetAttribute", result);
   }
   return launch(ctx, stream, function, extent, kernel->block, kernel->shared_bytes, args, numArgs, op);
 }

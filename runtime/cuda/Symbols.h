@@ -52,6 +52,7 @@ struct NcclId {
   X(int, cuModuleLoadDataEx, "cuModuleLoadDataEx", (Handle *, const void *, unsigned, int *, void **))                 \
   X(int, cuModuleUnload, "cuModuleUnload", (Handle))                                                                   \
   X(int, cuModuleGetFunction, "cuModuleGetFunction", (Handle *, Handle, const char *))                                 \
+  X(int, cuFuncSetAttribute, "cuFuncSetAttribute", (Handle, int, int))                                                 \
   X(int, cuLaunchKernel, "cuLaunchKernel",                                                                             \
     (Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void **, void **))
 

@@ -2,17 +2,24 @@
 """Whether ptxas takes every kernel of every model's training step, for each GPU.
 
     test/Cuda/ptxas.py [--models mlp,gpt] [--recipes serial | all | ddp,zero1] [--ranks 2,3,4,8] [--arch sm_80,sm_90,sm_100]
-                       [--precision f32] [--jobs N]
+                       [--precision f32] [--jobs N] [--kernels]
 
 `serial` is the step of one rank, `all` that and the recipes of test/Execution/recipes.py. Kernels with equal code are one, whatever they
 are called. Prints one line a model and GPU: programs compiled, distinct kernels, how many ptxas accepts, the most registers a thread
-takes, the bytes that all spill and the kernel that spills most. A line has failed, and the exit status is 1, where a program does not
-compile or has no kernel, or a kernel is refused.
+takes, the bytes that all spill and the kernel that spills most; then, of the machine code, instructions that load or store 16 bytes of
+global memory at once, and those that take less. A line has failed, and the exit status is 1, where a program does not compile or has no
+kernel, or a kernel is refused or spills.
+
+`--kernels` adds a line for each kernel: loads of 16 bytes + of less, stores of 16 bytes + of less, and of each buffer of 64 KiB or more of
+which it takes less at once the reason that --report=kernels gives. Machine code is counted by cuobjdump or nvdisasm (CUDA_HOME, or
+PARA_CUDA_TOOLS, a folder); without, it is not. A model may be a file, too (--models gpt.onnx).
 """
 
 import argparse
+import collections
 import concurrent.futures
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -31,12 +38,41 @@ RECIPES = {"serial": lambda n: [], **recipes.RECIPES}
 BATCH = 100
 
 
-def find_ptxas():
-    for path in (shutil.which("ptxas"), *(os.environ.get(v, "") + "/bin/ptxas" for v in ("CUDA_HOME", "CUDA_PATH")), "/usr/local/cuda/bin/ptxas"):
+#: A buffer of fewer bytes is not worth wide accesses.
+LARGE = 1 << 16
+
+
+def find_tool(name):
+    folders = [os.environ.get("PARA_CUDA_TOOLS", ""), *(os.environ.get(v, "") + "/bin" for v in ("CUDA_HOME", "CUDA_PATH")), "/usr/local/cuda/bin"]
+    for path in (shutil.which(name), *(f"{folder}/{name}" for folder in folders)):
         if path and os.access(path, os.X_OK):
             return path
-    print("SKIPPED: no ptxas")
-    sys.exit(77)
+    return None
+
+
+def count_accesses(code):
+    """{kernel: (wide loads, narrow ones, wide stores, narrow ones)}: instructions on global memory that take 16 bytes, and that take less, in
+    what a disassembler says."""
+    counts = {}
+    for part in re.split(r"^\s*(?:Function : |\.text\.|//-+ \.text\.)", code, flags=re.M)[1:]:
+        name = re.match(r"kernel_(\w+)", part)
+        if name:
+            counts[name[1]] = ()
+            for kind in ("LDG", "STG"):
+                accesses = re.findall(rf"\b{kind}\.E([.\w]*)", part)
+                wide = sum(".128" in access or ".256" in access for access in accesses)
+                counts[name[1]] += (wide, len(accesses) - wide)
+    return counts
+
+
+def disassemble(cubin):
+    for tool, *flags in (("cuobjdump", "-sass"), ("nvdisasm", "-c")):
+        path = find_tool(tool)
+        if path:
+            done = subprocess.run([path, *flags, cubin], capture_output=True, text=True, env={**os.environ, "PATH": f"{os.path.dirname(path)}:{os.environ['PATH']}"})
+            if done.returncode == 0:
+                return count_accesses(done.stdout)
+    return {}
 
 
 def split(ptx):
@@ -65,12 +101,14 @@ def split(ptx):
 
 
 def assemble(ptxas, arch, head, kernels):
-    """What ptxas says of kernels {key: (PTX, tables)}: {key: (registers, spilled bytes)}, or {key: its complaint} of those it refuses."""
+    """What ptxas says of kernels {key: (PTX, tables)}: {key: (registers, spilled bytes, accesses as counted or None)}, or {key: its
+    complaint} of those it refuses."""
     tables = dict.fromkeys(line for _, used in kernels.values() for line in used)
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file, tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
         file.write("\n".join([head, *tables, *(body for body, _ in kernels.values())]) + "\n")
         file.flush()
-        done = subprocess.run([ptxas, "-v", f"-arch={arch}", "-o", "/dev/null", file.name], capture_output=True, text=True)
+        done = subprocess.run([ptxas, "-v", f"-arch={arch}", "-o", cubin.name, file.name], capture_output=True, text=True)
+        accesses = {} if done.returncode else disassemble(cubin.name)
     if done.returncode and len(kernels) > 1:
         halves = [dict(list(kernels.items())[i::2]) for i in range(2)]
         return {**assemble(ptxas, arch, head, halves[0]), **assemble(ptxas, arch, head, halves[1])}
@@ -80,7 +118,7 @@ def assemble(ptxas, arch, head, kernels):
     for text in re.split(r"(?=Compiling entry function)", done.stderr)[1:]:
         spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", text)
         key = re.match(r"Compiling entry function 'kernel_(\w+)'", text)[1]
-        found[key] = (int(re.search(r"Used (\d+) registers", text)[1]), int(spills[1]) + int(spills[2]) if spills else 0)
+        found[key] = (int(re.search(r"Used (\d+) registers", text)[1]), int(spills[1]) + int(spills[2]) if spills else 0, accesses.get(key))
     return {key: found.get(key, "ptxas says nothing of it") for key in kernels}
 
 
@@ -99,40 +137,44 @@ class Table:
                     yield recipe if recipe == "serial" else f"{recipe} on {ranks} ranks", flags
 
     def emit(self, folder, arch, flags):
-        command = [harness.PARA_OPT, str(folder / "model.onnx"), "--train", "--target=cuda", "--emit=ptx", f"--arch={arch}", "-o", "-",
+        command = [harness.PARA_OPT, str(folder if folder.is_file() else folder / "model.onnx"), "--train", "--target=cuda", "--emit=ptx", f"--arch={arch}", "-o", "-",
                    "--precision", self.arguments.precision, *harness.freeze_flags(folder), *flags]
         head, kernels = split(harness.call(command))
         if not kernels:
             raise harness.Failed("the program has no kernel")
-        return head, kernels
+        command = [word for word in command if word not in ("--emit=ptx", "-o", "-")]
+        described = json.loads(harness.call([*command, "--report=kernels", "--json"]))["kernels"]
+        return head, kernels, {f"{kernel['name']}_block": kernel for kernel in described}
 
     def compile(self, model, arch):
         """(head for the GPU, PTX of each distinct kernel, where it is, complaints, programs). GPUs for which the serial step has the
         same code, but for the head, share what is made for the first of them: code is what takes the time."""
-        folder = harness.SHARED / harness.MODELS[model]
+        folder = pathlib.Path(model) if model.endswith(".onnx") else harness.SHARED / harness.MODELS[model]
         try:
-            head, serial = self.emit(folder, arch, [])
+            head, serial, _ = self.emit(folder, arch, [])
         except harness.Failed as error:
-            return "", {}, {}, [f"serial: {error}"], 1
+            return "", {}, {}, {}, [f"serial: {error}"], 1
         same = model, tuple(sorted(key for key, _, _ in serial.values()))
         if same not in self.made:
-            code, where, notes = {}, {}, []
+            code, where, facts, notes = {}, {}, {}, []
             programs = [(name, self.pool.submit(self.emit, folder, arch, flags)) for name, flags in self.programs()]
             for name, program in programs:
                 try:
-                    _, kernels = program.result()
+                    _, kernels, described = program.result()
                 except harness.Failed as error:
                     notes.append(f"{name}: {error}")
                     continue
                 for kernel, (key, body, used) in kernels.items():
                     code.setdefault(key, (body, used))
                     where.setdefault(key, f"{kernel} of {name}")
-            self.made[same] = code, where, notes, len(programs)
+                    if kernel in described:
+                        facts.setdefault(key, described[kernel])
+            self.made[same] = code, where, facts, notes, len(programs)
         return head, *self.made[same]
 
     def row(self, model, arch):
         """Prints a model's line for one GPU; whether all is well."""
-        head, code, where, complaints, programs = self.compile(model, arch)
+        head, code, where, facts, complaints, programs = self.compile(model, arch)
         fresh = [key for key in code if (arch, key) not in self.known]
         batches = [fresh[i : i + BATCH] for i in range(0, len(fresh), BATCH)]
         for result in [self.pool.submit(assemble, self.ptxas, arch, head, {key: code[key] for key in batch}) for batch in batches]:
@@ -141,13 +183,26 @@ class Table:
         accepted = {key: figures for key, figures in said.items() if isinstance(figures, tuple)}
         notes = complaints + [f"{where[key]}: {text}" for key, text in said.items() if key not in accepted]
         worst = max(accepted, key=lambda key: accepted[key][1], default=None)
-        spilled = sum(bytes for _, bytes in accepted.values())
-        text = f"{accepted[worst][1]} by {where[worst]}" if spilled else ""
-        registers = max((count for count, _ in accepted.values()), default=0)
-        print(f"{model:<12} {arch:<8} {programs:>8} {len(code):>8} {len(accepted):>9} {registers:>10} {spilled:>8}  {text}".rstrip(), flush=True)
+        spilled = sum(figures[1] for figures in accepted.values())
+        text = f"{accepted[worst][1]} by {where[worst]} ({facts.get(worst, {}).get('family', 'scatter')})" if spilled else ""
+        registers = max((figures[0] for figures in accepted.values()), default=0)
+        counted = [figures[2] for figures in accepted.values() if figures[2]]
+        wide, narrow = (sum(count[kind] + count[kind + 2] for count in counted) for kind in (0, 1))
+        print(f"{model:<12} {arch:<8} {programs:>8} {len(code):>8} {len(accepted):>9} {registers:>10} {spilled:>8} {wide:>7} {narrow:>7}  {text}".rstrip(), flush=True)
         for note in notes:
             print(f"{'':<12}   {note}")
-        return bool(accepted) and not notes
+        if self.arguments.kernels:
+            self.list_kernels(accepted, where, facts)
+        return bool(accepted) and not notes and spilled == 0
+
+    @staticmethod
+    def list_kernels(accepted, where, facts):
+        for key, (registers, _, accesses) in sorted(accepted.items(), key=lambda item: (len(where[item[0]].split()[0]), where[item[0]])):
+            described = facts.get(key, {"family": "scatter", "buffers": []})
+            counts = "not counted" if accesses is None else "loads {} + {}, stores {} + {}".format(*accesses)
+            narrow = collections.Counter(buffer["narrow"] for buffer in described["buffers"] if buffer["minimal_bytes"] >= LARGE and buffer.get("narrow"))
+            reasons = ", ".join(f"{count} large: {reason}" for reason, count in narrow.items())
+            print(f"{'':<12}   {where[key]:<34} {described['family']:<13} {registers:>3} registers, {counts}{'; ' if reasons else ''}{reasons}")
 
 
 def main():
@@ -158,11 +213,16 @@ def main():
     parser.add_argument("--arch", default="sm_80,sm_90,sm_100")
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--kernels", action="store_true")
     arguments = parser.parse_args()
     harness.require_shared()
-    table = Table(find_ptxas(), arguments)
+    ptxas = find_tool("ptxas")
+    if not ptxas:
+        print("SKIPPED: no ptxas")
+        sys.exit(77)
+    table = Table(ptxas, arguments)
     passed = failures = 0
-    print(f"{'model':<12} {'GPU':<8} {'programs':>8} {'kernels':>8} {'accepted':>9} {'registers':>10} {'spilled':>8}  most")
+    print(f"{'model':<12} {'GPU':<8} {'programs':>8} {'kernels':>8} {'accepted':>9} {'registers':>10} {'spilled':>8} {'wide':>7} {'narrow':>7}  most")
     for model in arguments.models.split(","):
         for arch in arguments.arch.split(","):
             well = table.row(model, arch)

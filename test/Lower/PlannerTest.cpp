@@ -1,8 +1,11 @@
 //===- PlannerTest.cpp - Memory, index arithmetic and products by themselves ===//
 #include "Lower/IndexMath.h"
+#include "Lower/KernelStreams.h"
 #include "Lower/Matmul.h"
 #include "Lower/MemoryPlanner.h"
 
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include <gtest/gtest.h>
@@ -163,4 +166,69 @@ TEST(Matmul, FoldsContiguousDimensions) {
   // Contracted dimensions with a gap do not fold, and a matrix without a unit stride is in the way.
   EXPECT_EQ(planMatmul({}, {{4, 64, 0, 12}}, {{12, 0, 1, 1}}, {{4, 16, 24, 0}, {4, 1, 12, 0}}, plan), MatmulObstacle::Contract);
   EXPECT_EQ(planMatmul({}, {{4, 64, 0, 12}}, {{12, 0, 1, 1}}, {{16, 2, 12, 0}}, plan), MatmulObstacle::Lhs);
+}
+
+namespace {
+/// A buffer x of floats that a kernel with 1024 rows reads in one pass over rows of 256 and in another, and y that it writes.
+struct Streams : testing::Test {
+  mlir::MLIRContext ctx;
+  mlir::Block block;
+  mlir::Value x, y;
+  std::vector<PassLoops> passes;
+  Streams() {
+    mlir::Builder b(&ctx);
+    x = block.addArgument(b.getF32Type(), b.getUnknownLoc());
+    y = block.addArgument(b.getF32Type(), b.getUnknownLoc());
+    passes.assign(2, {{1024, 256}, {0, 1}, 1});
+  }
+  MemoryStream stream(mlir::Value pointer, unsigned pass, int64_t rowStride, int64_t stride, int64_t constant = 0) {
+    MemoryStream s;
+    s.pointer = pointer, s.pass = pass, s.elementBytes = 4, s.bytes = 16;
+    s.offset.add(mlir::getAffineDimExpr(0, &ctx), rowStride);
+    s.offset.add(mlir::getAffineDimExpr(1, &ctx), stride);
+    s.offset.constant = constant;
+    return s;
+  }
+  BufferTraffic measure(std::vector<MemoryStream> streams, int64_t size) { return measureTraffic(streams, passes, {x, y}, {size, size})[0]; }
+};
+} // namespace
+
+TEST_F(Streams, CountAPassAgainAndTheSameAccessOnce) {
+  BufferTraffic t = measure({stream(x, 0, 256, 1), stream(x, 0, 256, 1), stream(x, 1, 256, 1)}, 1024 * 256);
+  EXPECT_EQ(t.loaded, 2 * 1024 * 256 * 4);
+  EXPECT_EQ(t.leastLoaded, 1024 * 256 * 4);
+}
+
+TEST_F(Streams, HalvesOfARowAreOneRow) {
+  passes.assign(2, {{1024, 128}, {0, 1}, 1});
+  BufferTraffic t = measure({stream(x, 0, 256, 1), stream(x, 0, 256, 1, 128)}, 1024 * 256);
+  EXPECT_EQ(t.loaded, 1024 * 256 * 4);
+  EXPECT_EQ(t.leastLoaded, t.loaded);
+}
+
+TEST_F(Streams, WhatAllRowsReadComesFromTheCacheIfItFits) {
+  EXPECT_EQ(measure({stream(x, 0, 0, 1)}, 256).loaded, 256 * 4);
+  // Rows of 32 MB are gone when the next row begins.
+  passes.assign(1, {{8, 8 << 20}, {0, 1}, 1});
+  BufferTraffic t = measure({stream(x, 0, 0, 1)}, 8 << 20);
+  EXPECT_EQ(t.loaded, int64_t(8) * (32 << 20));
+  EXPECT_EQ(t.leastLoaded, 32 << 20);
+}
+
+TEST_F(Streams, WhatWasStoredNeedNotBeReadBack) {
+  MemoryStream store = stream(x, 0, 256, 1);
+  store.isStore = true;
+  BufferTraffic t = measure({store, stream(x, 1, 256, 1)}, 1024 * 256);
+  EXPECT_EQ(t.loaded, t.stored);
+  EXPECT_EQ(t.leastLoaded, 0);
+  EXPECT_EQ(t.leastStored, t.stored);
+}
+
+TEST_F(Streams, SayWhyTheyAreNarrow) {
+  MemoryStream narrow = stream(x, 0, 255, 1);
+  narrow.bytes = 4, narrow.narrow = "rows begin anywhere";
+  BufferTraffic t = measure({narrow, stream(x, 1, 256, 1)}, 1024 * 256);
+  EXPECT_EQ(t.instruction, 4);
+  EXPECT_EQ(t.narrow, "rows begin anywhere");
+  EXPECT_EQ(measure({stream(x, 1, 256, 1)}, 1024 * 256).narrow, "");
 }

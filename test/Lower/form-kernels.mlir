@@ -68,3 +68,16 @@ func.func @again(%x: tensor<64x13xf32>) -> (tensor<64x13xf32>, tensor<64x13xf32>
   %z = para.mul %b, %x {para.phase = #para<phase backward>} : tensor<64x13xf32>
   return %y, %z : tensor<64x13xf32>, tensor<64x13xf32>
 }
+
+// Sums over columns of different tensors of one shape are one kernel, for nothing else runs between them; those of another shape are not.
+// CHECK-LABEL: func.func @columns
+// CHECK: rt.fused {{.*}} -> tensor<16xf32>
+// CHECK: rt.fused {{.*}} -> (tensor<32xf32>, tensor<32xf32>)
+// CHECK-NOT: rt.fused
+// CHECK: return
+func.func @columns(%x: tensor<128x32xf32>, %y: tensor<128x32xf32>, %z: tensor<256x16xf32>) -> (tensor<32xf32>, tensor<32xf32>, tensor<16xf32>) {
+  %a = para.reduce sum %x [0] : tensor<128x32xf32> -> tensor<32xf32>
+  %c = para.reduce sum %z [0] : tensor<256x16xf32> -> tensor<16xf32>
+  %b = para.reduce sum %y [0] : tensor<128x32xf32> -> tensor<32xf32>
+  return %a, %b, %c : tensor<32xf32>, tensor<32xf32>, tensor<16xf32>
+}

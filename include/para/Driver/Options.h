@@ -41,7 +41,7 @@ struct DriverOptions {
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
-
+  bool reportKernels = false; ///< --report=kernels
 
   bool isGiven(llvm::StringRef flag) const;
   /// The flag as it was typed last, for messages.

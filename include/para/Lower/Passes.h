@@ -14,6 +14,7 @@ namespace para {
 
 struct LowerOptions {
   std::string target = "host"; ///< host, cuda, or rehearsal (kernels as for cuda)
+  bool describe = false;       ///< kernels carry facts for KernelTable.h
 };
 
 #define GEN_PASS_DECL

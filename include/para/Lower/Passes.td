@@ -7,8 +7,10 @@ def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
   let summary = "Makes runtime calls over tensors (rt.call) of products, convolutions, scatters and collectives";
   let description = [{
     Transposes, slices and broadcasts in front of a product, and a transpose behind it, become strides. What a call needs
-    contiguous and is not gets a copy made of ordinary ops.
+    contiguous and is not gets a copy made of ordinary ops. Where a library knows one stride of a batch (every target but `host`), so does
+    an operand whose batch has several.
   }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -32,7 +34,10 @@ def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
     %0 = para.reduce sum %x [1] : tensor<512x768xf32> -> tensor<512xf32>
     %1 = para.reduce sum %0 [0] : tensor<512xf32> -> tensor<f32>
     ```
+
+    For a GPU (every target but `host`) sums over columns are split, too, where else few blocks would have all of the work.
   }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -59,6 +64,7 @@ def AssignMemoryPass : Pass<"para-assign-memory", "::mlir::ModuleOp"> {
     Writes `rt.addresses` on ops and arguments, `rt.arena_bytes`, `rt.slots`, `rt.slot_bytes` and `rt.actions` on functions.
     The answer is checked over the whole schedule by code of its own.
   }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -74,7 +80,8 @@ def EmitKernelsPass : Pass<"para-emit-kernels", "::mlir::ModuleOp"> {
     On the host a function of a range of the launch. For `cuda` and `rehearsal` a function of one thread of a block
     (KernelBlocks.cpp), which asks its place of the functions para_gpu_*; their meaning is in runtime/rehearsal/Blocks.h.
   }];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">,
+                 Option<"describe", "describe", "bool", "false", "writes on each kernel as `rt.facts` what it does and moves">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }

@@ -1,5 +1,6 @@
 // Stands in for libcuda.so.1 where there is no GPU: device memory is memory, streams are done at once, and kernels are those of a
 // program for --target=rehearsal, in the library that PARA_STAND_IN_KERNELS names. Misuse that a GPU would punish ends the program.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 namespace {
 std::map<uintptr_t, size_t> memory;
 std::set<void *> recorded;
+std::map<void *, unsigned> sharedBytesOf; ///< of kernels that asked for more than is usual
 
 [[noreturn]] void misuse(const std::string &what) {
   std::fprintf(stderr, "stand-in: %s\n", what.c_str());
@@ -111,9 +113,15 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   *function = dlsym(module, (std::string(name) + "_cpu").c_str());
   return *function ? 0 : 500;
 }
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+  if (attribute != 8 || value <= 48 << 10 || value > 99 << 10) // the most that every GPU since sm_80 has
+    misuse("sets what it need not or cannot have of a kernel");
+  sharedBytesOf[function] = unsigned(value);
+  return 0;
+}
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned, unsigned sharedBytes, void *,
                    void **arguments, void **) {
-  if (y != 1 || z != 1 || threads == 0 || threads > 1024 || sharedBytes > 48 << 10)
+  if (y != 1 || z != 1 || threads == 0 || threads > 1024 || sharedBytes > std::max(48u << 10, sharedBytesOf[function]))
     misuse("a launch beyond what a GPU takes");
   // The runtime's arguments follow one another in memory.
   reinterpret_cast<void (*)(int64_t, int64_t, const int64_t *)>(function)(0, x, static_cast<const int64_t *>(arguments[0]));
