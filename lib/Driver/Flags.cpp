@@ -258,7 +258,7 @@ ArrayRef<Flag> para::getFlags() {
       {"--report", "FILE.html",
        "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or "
        "kernels: what each kernel of the device program does and moves, and nothing is compiled further",
-       Takes::Value, readReport, {Need::Planning, Need::Choice}, "", {}, true},
+       Takes::Value, [](D &o, StringRef v) { return readReport(v, o); }, {Need::Planning, Need::Choice}, "", {}, true},
       {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut),
        {Need::Planning, Need::Choice}},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients), {Need::Training}},
