@@ -5,13 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Blocks.h"
+#include "Machine.h"
+#include "Rehearsal.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <ucontext.h>
 #include <vector>
+
+using namespace para::runtime::rehearsal;
 
 namespace {
 enum class State { Ready, AtBarrier, InGroup, Ended };
@@ -32,15 +35,16 @@ struct Block {
   std::vector<Thread> all;
   ucontext_t scheduler;
   std::vector<uint64_t> shared;
+  size_t sharedBytes = 0;
 };
 
 constexpr size_t stackBytes = 64 << 10;
 constexpr int32_t warp = 32;
-thread_local Block *block = nullptr;
+Block *block = nullptr;
 
-[[noreturn]] void misuse(const char *what) {
-  std::fprintf(stderr, "para: rehearsal: block %d, thread %d: %s\n", block->number, block->current, what);
-  std::abort();
+[[noreturn]] void misuse(const std::string &what) {
+  const TaskName &task = *memory().running;
+  fail(task.op, describe(task) + text(": block %d, thread %d: ", block->number, block->current) + what);
 }
 
 void enter() {
@@ -142,22 +146,46 @@ static int32_t meet(int32_t value, int32_t distance, int32_t group, bool shuffle
 void para_gpu_group_barrier(int32_t group) { meet(0, 0, group, false); }
 int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { return meet(value, distance, group, true); }
 
-void para_rehearse_blocks(void (*function)(const int64_t *), int64_t begin, int64_t end, int32_t threads, int32_t sharedBytes,
-                          int32_t waits, const int64_t *args) {
-  thread_local Block mine;
+void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes) {
+  uintptr_t at = reinterpret_cast<uintptr_t>(address), shared = reinterpret_cast<uintptr_t>(block->shared.data());
+  if (at % uintptr_t(alignment))
+    misuse(text("%lld bytes from an address that is no multiple of %d", (long long)bytes, alignment));
+  // Beside shared memory there is room of the same vector's, which is nobody's.
+  if (at - shared < block->shared.size() * 8) {
+    if (size_t(bytes) > block->sharedBytes || at - shared > block->sharedBytes - size_t(bytes))
+      misuse(text("%s %lld bytes from byte %zu of the %zu of shared memory", writes ? "writes" : "reads", (long long)bytes, size_t(at - shared), block->sharedBytes));
+    return address;
+  }
+  uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (at - here < stackBytes)
+    return address;
+  return memory().access(at, size_t(bytes), writes);
+}
+
+namespace para::runtime::rehearsal {
+
+void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads, int32_t sharedBytes, const int64_t *args) {
+  static Block mine;
   block = &mine;
-  mine.function = function;
+  mine.function = kernel.function;
   mine.args = args;
   mine.threads = threads;
   mine.all.resize(size_t(threads));
-  mine.shared.resize(size_t(sharedBytes + 15) / 16 * 2 + 2);
-  for (int64_t i = begin; i < end; ++i) {
-    mine.number = int32_t(i);
+  mine.sharedBytes = size_t(sharedBytes);
+  mine.shared.resize(size_t(sharedBytes + 15) / 16 * 2 + 8);
+  // Blocks run in any order on a GPU: from anywhere, by any step that reaches all.
+  int64_t first = int64_t(random() % uint64_t(blocks)), step = 1 + int64_t(random() % uint64_t(blocks));
+  while (std::gcd(step, blocks) != 1)
+    ++step;
+  for (int64_t i = 0, at = first; i < blocks; ++i, at = (at + step) % blocks) {
+    mine.number = int32_t(at);
     std::memset(mine.shared.data(), 0xff, mine.shared.size() * 8);
-    if (waits)
+    if (kernel.waits)
       runCooperative();
     else
       for (mine.current = 0; mine.current < threads; ++mine.current)
-        function(args);
+        kernel.function(args);
   }
 }
+
+} // namespace para::runtime::rehearsal

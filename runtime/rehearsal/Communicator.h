@@ -1,0 +1,69 @@
+//===- Communicator.h - Collectives and messages of a rehearsal -*- C++ -*-===//
+//
+// An operation starts when its stream comes to it: its input is offered to the others then, and it is done when all members have
+// offered theirs (a message: when it was taken). Other streams go on meanwhile. A communicator's operations run one after another, in the
+// order in which they were enqueued. Members that do not agree are an error that names both.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_RUNTIME_REHEARSAL_COMMUNICATOR_H
+#define PARA_RUNTIME_REHEARSAL_COMMUNICATOR_H
+
+#include "Exchange.h"
+#include "Machine.h"
+
+namespace para::runtime::rehearsal {
+
+enum class Kind { AllReduce, AllGather, ReduceScatter, Send, Receive };
+const char *nameOf(Kind kind);
+
+class Communicator;
+
+struct Operation {
+  Kind kind;
+  uintptr_t in, out;
+  uint64_t count; ///< as NCCL takes it: of a rank's part for all-gather and reduce-scatter
+  int type, reduction, peer;
+  Communicator *communicator = nullptr;
+  const char *op = nullptr;
+  uint64_t number = 0; ///< of the communicator's collectives, or of the messages between the two, from 1
+  bool isStarted = false, isDone = false;
+  uint64_t offset = 0; ///< of what is offered
+};
+
+class Communicator {
+public:
+  Communicator(Exchange &exchange, size_t number, std::vector<int> ranks);
+  int size() const { return int(ranks.size()); }
+  size_t number() const { return index; }
+  /// "the communicator of ranks 0, 2".
+  std::string name() const;
+  bool isIdle() const { return turnsDone == turns; }
+
+private:
+  friend Step advance(Operation &operation);
+  friend void enqueueOperations(Stream *stream, std::vector<Operation> operations);
+  friend std::string describe(const Operation &operation);
+  friend void startCollective(Operation &operation);
+  friend bool finishCollective(Operation &operation);
+  friend bool send(Operation &operation, bool &moves);
+  friend bool receive(Operation &operation);
+  Exchange &exchange;
+  size_t index;
+  std::vector<int> ranks; ///< of the job, by member
+  int mine = 0;
+  uint64_t turns = 0, turnsDone = 0, collectives = 0;
+  std::vector<uint64_t> sent, received; ///< by member
+  uint64_t lastOffset = 0;              ///< of the collective before, until all have certainly read it
+  bool hasLast = false;
+};
+
+/// A group on one stream, or a single operation.
+void enqueueOperations(Stream *stream, std::vector<Operation> operations);
+/// "all-reduce of 12 f32 (sum) of 'layer.0', number 3 of the communicator of ranks 0, 1".
+std::string describe(const Operation &operation);
+/// What this rank's streams wait for.
+std::string describeWaiting();
+
+} // namespace para::runtime::rehearsal
+
+#endif
