@@ -1,13 +1,15 @@
 //===- Blocks.cpp - A GPU's blocks on the processor ---------------------------===//
 //
-// Threads of kernels that never wait run one after another; others are contexts of their own. Shared memory is filled
-// with a pattern before each block, as nothing may be read there that was not written.
+// Threads of kernels that never wait run one after another; others have stacks of their own, which they keep from block to block, since
+// only the first jump to a stack asks the system. Shared memory is filled with a pattern before each block, as nothing may be read
+// there that was not written.
 //
 //===----------------------------------------------------------------------===//
 #include "Blocks.h"
 #include "Machine.h"
 #include "Rehearsal.h"
 
+#include <csetjmp>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -20,7 +22,7 @@ namespace {
 enum class State { Ready, AtBarrier, InGroup, Ended };
 
 struct Thread {
-  ucontext_t context;
+  jmp_buf place; ///< where it waits
   State state = State::Ready;
   uint32_t group = 0;
   int32_t value = 0, distance = 0;
@@ -33,7 +35,7 @@ struct Block {
   const int64_t *args;
   int32_t number = 0, current = 0, threads = 0;
   std::vector<Thread> all;
-  ucontext_t scheduler;
+  jmp_buf scheduler;
   std::vector<uint64_t> shared;
   size_t sharedBytes = 0;
 };
@@ -47,13 +49,35 @@ Block *block = nullptr;
   fail(task.op, describe(task) + text(": block %d, thread %d: ", block->number, block->current) + what);
 }
 
-void enter() {
-  block->function(block->args);
-  block->all[size_t(block->current)].state = State::Ended;
-  swapcontext(&block->all[size_t(block->current)].context, &block->scheduler);
+/// Back to who lets threads run.
+[[gnu::noinline]] void leave() {
+  if (_setjmp(block->all[size_t(block->current)].place) == 0)
+    _longjmp(block->scheduler, 1);
 }
 
-void leave() { swapcontext(&block->all[size_t(block->current)].context, &block->scheduler); }
+void enter() {
+  while (true) {
+    block->function(block->args);
+    block->all[size_t(block->current)].state = State::Ended;
+    leave();
+  }
+}
+
+/// Runs the current thread until it waits or ends.
+[[gnu::noinline]] void resume(Thread &thread) {
+  if (_setjmp(block->scheduler) != 0)
+    return;
+  if (thread.stack)
+    _longjmp(thread.place, 1);
+  thread.stack.reset(new char[stackBytes]);
+  ucontext_t first;
+  getcontext(&first);
+  first.uc_stack.ss_sp = thread.stack.get();
+  first.uc_stack.ss_size = stackBytes;
+  first.uc_link = nullptr;
+  makecontext(&first, enter, 0);
+  setcontext(&first);
+}
 
 /// Frees the threads of a group when all of them are there.
 bool releaseGroup(int32_t first, uint32_t group) {
@@ -85,16 +109,8 @@ bool releaseGroup(int32_t first, uint32_t group) {
 }
 
 void runCooperative() {
-  for (Thread &thread : block->all) {
-    thread.state = State::Ready;
-    if (!thread.stack)
-      thread.stack.reset(new char[stackBytes]);
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.get();
-    thread.context.uc_stack.ss_size = stackBytes;
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, enter, 0);
-  }
+  for (int32_t i = 0; i < block->threads; ++i)
+    block->all[size_t(i)].state = State::Ready;
   while (true) {
     bool moved = false;
     int32_t ended = 0, waiting = 0;
@@ -102,7 +118,7 @@ void runCooperative() {
       Thread &thread = block->all[size_t(i)];
       if (thread.state == State::Ready) {
         block->current = i;
-        swapcontext(&block->scheduler, &thread.context);
+        resume(thread);
         moved = true;
       }
       if (thread.state == State::InGroup)
@@ -113,8 +129,8 @@ void runCooperative() {
     if (ended == block->threads)
       return;
     if (waiting == block->threads)
-      for (Thread &thread : block->all)
-        thread.state = State::Ready;
+      for (int32_t i = 0; i < block->threads; ++i)
+        block->all[size_t(i)].state = State::Ready;
     else if (!moved)
       misuse("waits for threads of its block that do not come");
   }
@@ -170,7 +186,8 @@ void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads
   mine.function = kernel.function;
   mine.args = args;
   mine.threads = threads;
-  mine.all.resize(size_t(threads));
+  if (mine.all.size() < size_t(threads))
+    mine.all.resize(size_t(threads));
   mine.sharedBytes = size_t(sharedBytes);
   mine.shared.resize(size_t(sharedBytes + 15) / 16 * 2 + 8);
   // Blocks run in any order on a GPU: from anywhere, by any step that reaches all.
