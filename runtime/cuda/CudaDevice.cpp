@@ -29,6 +29,7 @@ public:
   void report(const char *op, const std::string &cause) override { ctx.fail(op, cause); }
   bool othersFailed() const override { return ctx.control && ctx.control->failedRank() >= 0; }
   Address arena() const override { return ctx.arena; }
+  int32_t sequence() const override { return ctx.sequence; }
   int64_t rank() const override { return ctx.rank; }
   int64_t ranksOnHost() const override { return ctx.world->ranksOnHost(); }
 

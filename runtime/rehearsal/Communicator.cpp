@@ -17,19 +17,32 @@ constexpr const char *reductionNames[] = {"sum", "product", "maximum", "minimum"
 bool isCollective(Kind kind) { return kind != Kind::Send && kind != Kind::Receive; }
 bool reduces(Kind kind) { return kind == Kind::AllReduce || kind == Kind::ReduceScatter; }
 
-std::string describeOffer(Kind kind, uint64_t count, int type, int reduction, const char *op) {
+std::string describeOffer(Kind kind, uint64_t count, int type, int reduction, int sequence, const char *op) {
   std::string said = text("%s of %llu %s", nameOf(kind), (unsigned long long)count, typeNames[type]);
   if (reduces(kind))
     said += text(" (%s)", reductionNames[reduction]);
+  if (isCollective(kind))
+    said += text(", sequence %d,", sequence);
   return said + " of '" + op + "'";
 }
 std::string describeOffer(const Offer &offer) {
-  return describeOffer(Kind(offer.kind), offer.count, offer.type, offer.reduction, std::string(offer.op, strnlen(offer.op, sizeof(offer.op))).c_str());
+  return describeOffer(Kind(offer.kind), offer.count, offer.type, offer.reduction, offer.sequence, std::string(offer.op, strnlen(offer.op, sizeof(offer.op))).c_str());
 }
 
 void note(Offer &offer, const Operation &operation, uint64_t bytes) {
-  offer = {int32_t(operation.kind), operation.type, operation.reduction, operation.count, operation.offset, bytes, {}};
+  offer = {int32_t(operation.kind), operation.type, operation.reduction, operation.sequence, operation.count, operation.offset, bytes, operation.clock, {}};
   std::strncpy(offer.op, operation.op, sizeof(offer.op) - 1);
+}
+
+/// The clock that goes with an operation. Who receives a message knows that all of it was read; of other operations, that they have begun.
+uint64_t offerClock(Exchange &exchange, bool isRead) {
+  Clock clock = machine().clock();
+  const TaskName &task = *memory().running;
+  if (!isRead)
+    clock.set(task.stream, task.position - 1);
+  std::vector<uint32_t> packed = clock.pack(size_t(exchange.rank), size_t(exchange.size));
+  packed.insert(packed.begin(), uint32_t(packed.size()));
+  return exchange.offer(packed.data(), packed.size() * 4);
 }
 
 template <typename T, typename Sum> void reduceInto(T *to, const T *from, size_t count, int reduction) {
@@ -84,6 +97,15 @@ Communicator::Communicator(Exchange &exchange, size_t number, std::vector<int> m
       mine = int(i);
 }
 
+void Communicator::learn(int member, const Offer &offer) {
+  int rank = ranks[size_t(member)];
+  uint32_t words;
+  std::memcpy(&words, exchange.data(rank, offer.clock, 4), 4);
+  std::vector<uint32_t> packed(words + 1);
+  std::memcpy(packed.data(), exchange.data(rank, offer.clock, packed.size() * 4), packed.size() * 4);
+  machine().clock().joinPacked(packed.data() + 1, size_t(exchange.rank), size_t(exchange.size));
+}
+
 std::string Communicator::name() const {
   std::string said = "the communicator of ranks ";
   for (size_t i = 0; i < ranks.size(); ++i)
@@ -93,7 +115,7 @@ std::string Communicator::name() const {
 
 std::string describe(const Operation &operation) {
   const Communicator &of = *operation.communicator;
-  std::string said = describeOffer(operation.kind, operation.count, operation.type, operation.reduction, operation.op);
+  std::string said = describeOffer(operation.kind, operation.count, operation.type, operation.reduction, operation.sequence, operation.op);
   if (isCollective(operation.kind))
     return said + text(", number %llu of ", (unsigned long long)operation.number) + of.name();
   return said + text(", number %llu %s rank %d", (unsigned long long)operation.number, operation.kind == Kind::Send ? "to" : "from", of.ranks[size_t(operation.peer)]);
@@ -123,6 +145,7 @@ void startCollective(Operation &operation) {
   const char *from = memory().read(operation.in, inBytes);
   memory().write(operation.out, outBytes);
   operation.offset = of.exchange.offer(from, inBytes);
+  operation.clock = offerClock(of.exchange, false);
   Slot &slot = of.exchange.slot(of.index, of.mine);
   note(slot.offers[operation.number % 2], operation, inBytes);
   slot.started.store(operation.number);
@@ -138,16 +161,18 @@ bool finishCollective(Operation &operation) {
       continue;
     }
     const Offer &theirs = slot.offers[operation.number % 2];
-    if (theirs.kind != int(operation.kind) || theirs.type != operation.type || theirs.count != operation.count || theirs.reduction != operation.reduction)
+    if (theirs.kind != int(operation.kind) || theirs.type != operation.type || theirs.count != operation.count || theirs.reduction != operation.reduction ||
+        theirs.sequence != operation.sequence)
       fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", where rank " + std::to_string(of.ranks[size_t(member)]) + " has the " + describeOffer(theirs));
   }
   if (!areHere)
     return false;
+  for (int member = 0; member < of.size(); ++member)
+    if (member != of.mine)
+      of.learn(member, of.exchange.slot(of.index, member).offers[operation.number % 2]);
   size_t part = operation.count * sizes[operation.type];
-  if (part == 0)
-    return true;
   char *out = memory().write(operation.out, operation.kind == Kind::AllGather ? part * of.ranks.size() : part);
-  for (int member = 0; member < of.size(); ++member) {
+  for (int member = 0; member < of.size() && part; ++member) {
     const Offer &theirs = of.exchange.slot(of.index, member).offers[operation.number % 2];
     const char *from = of.exchange.data(of.ranks[size_t(member)], theirs.offset, theirs.bytes);
     if (operation.kind == Kind::AllGather) {
@@ -161,9 +186,12 @@ bool finishCollective(Operation &operation) {
       reduceAny(operation.type, out, from, operation.count, operation.reduction);
   }
   // All have started this one, and so are done with the one before.
-  if (of.hasLast)
+  if (of.hasLast) {
     of.exchange.withdraw(of.lastOffset);
+    of.exchange.withdraw(of.lastClock);
+  }
   of.lastOffset = operation.offset;
+  of.lastClock = operation.clock;
   of.hasLast = true;
   return true;
 }
@@ -176,6 +204,7 @@ bool send(Operation &operation, bool &moves) {
       return false; // one of this group goes before
     size_t bytes = operation.count * sizes[operation.type];
     operation.offset = of.exchange.offer(memory().read(operation.in, bytes), bytes);
+    operation.clock = offerClock(of.exchange, operation.isAlone);
     note(line.offer, operation, bytes);
     line.sent.store(operation.number);
     operation.isStarted = moves = true;
@@ -184,6 +213,7 @@ bool send(Operation &operation, bool &moves) {
   if (line.taken.load() < operation.number)
     return false;
   of.exchange.withdraw(operation.offset);
+  of.exchange.withdraw(operation.clock);
   return true;
 }
 
@@ -200,6 +230,8 @@ bool receive(Operation &operation) {
     fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", which has the " + describeOffer(line.offer));
   if (bytes)
     std::memcpy(memory().write(operation.out, bytes), of.exchange.data(of.ranks[size_t(operation.peer)], line.offer.offset, bytes), bytes);
+  if (operation.peer != of.mine)
+    of.learn(operation.peer, line.offer);
   line.taken.store(operation.number);
   return true;
 }
@@ -224,6 +256,7 @@ void enqueueOperations(Stream *stream, std::vector<Operation> operations) {
   // A communicator's turn comes when all that was enqueued for it before is done, on whichever stream.
   std::vector<std::pair<Communicator *, uint64_t>> turns;
   for (Operation &operation : operations) {
+    operation.isAlone = operations.size() == 1;
     Communicator &of = *operation.communicator;
     operation.number = operation.kind == Kind::Send      ? ++of.sent[size_t(operation.peer)]
                        : operation.kind == Kind::Receive ? ++of.received[size_t(operation.peer)]

@@ -25,9 +25,10 @@ struct Operation {
   int type, reduction, peer;
   Communicator *communicator = nullptr;
   const char *op = nullptr;
+  int32_t sequence = 0; ///< within the step, from the compiler
   uint64_t number = 0; ///< of the communicator's collectives, or of the messages between the two, from 1
-  bool isStarted = false, isDone = false;
-  uint64_t offset = 0; ///< of what is offered
+  bool isStarted = false, isDone = false, isAlone = false; ///< alone: it is no part of a group
+  uint64_t offset = 0, clock = 0;                          ///< of what is offered
 };
 
 class Communicator {
@@ -53,7 +54,8 @@ private:
   int mine = 0;
   uint64_t turns = 0, turnsDone = 0, collectives = 0;
   std::vector<uint64_t> sent, received; ///< by member
-  uint64_t lastOffset = 0;              ///< of the collective before, until all have certainly read it
+  void learn(int member, const Offer &offer);
+  uint64_t lastOffset = 0, lastClock = 0; ///< of the collective before, until all have certainly read it
   bool hasLast = false;
 };
 

@@ -19,8 +19,8 @@ namespace para::runtime::rehearsal {
 
 /// An operation as its rank sees it, and where in the rank's data its input lies.
 struct Offer {
-  int32_t kind, type, reduction;
-  uint64_t count, offset, bytes;
+  int32_t kind, type, reduction, sequence;
+  uint64_t count, offset, bytes, clock; ///< the clock's offset too
   char op[104];
 };
 /// A member's collectives: operation n is in offers[n % 2], for nobody starts n + 2 before all have finished n.

@@ -2,8 +2,8 @@
 #include "Machine.h"
 #include "Rehearsal.h"
 
+#include <cassert>
 #include <chrono>
-#include <unistd.h>
 
 namespace para::runtime::rehearsal {
 
@@ -48,11 +48,9 @@ Event *Machine::eventOf(void *handle, const char *what) {
 }
 
 void Machine::enqueue(Stream *stream, const char *what, const char *detail, std::function<Step()> run) {
-  stream->clock.join(hostClock);
-  stream->clock.set(stream->number, ++stream->count);
-  TaskName name{rankOf().op(), what, detail, stream->number, stream->count};
+  TaskName name{rankOf().op(), what, detail, stream->number, ++stream->count};
   names.push_back(name);
-  stream->queue.push_back({name, TaskId(names.size() - 1), stream->clock, std::move(run)});
+  stream->queue.push_back({name, TaskId(names.size() - 1), hostClock, false, std::move(run)});
 }
 
 void Machine::enqueue(Stream *stream, const char *what, const char *detail, std::function<void()> run) {
@@ -65,19 +63,28 @@ void Machine::enqueue(Stream *stream, const char *what, const char *detail, std:
 void Machine::record(Stream *stream, Event *event) {
   auto made = std::make_shared<Recording>();
   event->last = made;
-  enqueue(stream, "record", nullptr, std::function<void()>([made] {
+  enqueue(stream, "record", nullptr, std::function<void()>([this, made] {
             made->isDone = true;
             made->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+            made->clock = clock();
           }));
-  made->clock = stream->clock;
 }
 
 void Machine::wait(Stream *stream, Event *event) {
   if (!event->last)
     fail(rankOf().op(), text("stream %u waits for an event that was never recorded: a GPU would not wait at all", stream->number));
-  std::shared_ptr<Recording> awaited = event->last;
-  stream->clock.join(awaited->clock);
-  enqueue(stream, "wait", nullptr, std::function<Step()>([awaited] { return awaited->isDone ? Step::Done : Step::Waits; }));
+  enqueue(stream, "wait", nullptr, std::function<Step()>([this, awaited = event->last] {
+            if (!awaited->isDone)
+              return Step::Waits;
+            clock().join(awaited->clock);
+            return Step::Done;
+          }));
+}
+
+void Machine::learn(const Clock &clock) {
+  auto joined = std::make_shared<Clock>(*hostClock);
+  joined->join(clock);
+  hostClock = std::move(joined);
 }
 
 std::vector<Stream *> Machine::order(Stream *awaited) {
@@ -107,7 +114,13 @@ std::vector<Stream *> Machine::order(Stream *awaited) {
 bool Machine::step(Stream *awaited) {
   for (Stream *stream : order(awaited)) {
     Task &task = stream->queue.front();
-    Viewer viewer{task.id, &task.clock, &names};
+    if (!task.isBegun) {
+      stream->clock.join(*task.host);
+      stream->clock.set(stream->number, task.name.position);
+      task.isBegun = true;
+    }
+    runningClock = &stream->clock;
+    Viewer viewer{task.id, runningClock, &names};
     memory.viewer = &viewer;
     memory.running = &task.name;
     Step result = task.run();
@@ -126,9 +139,7 @@ bool Machine::step(Stream *awaited) {
 }
 
 void Machine::awaitOthers() {
-  // A wait is for what was enqueued before it: only messages of other ranks can hold everything up.
-  if (!pause)
-    fail(rankOf().op(), "no stream can go on");
+  assert(pause && "a wait is for what was enqueued before it: only messages of other ranks can hold everything up");
   pause();
 }
 
@@ -136,7 +147,7 @@ void Machine::finish(Stream *stream) {
   while (!stream->queue.empty())
     if (!step(stream))
       awaitOthers();
-  hostClock.join(stream->clock);
+  learn(stream->clock);
   if (rests)
     rests();
 }
@@ -149,7 +160,7 @@ bool Machine::ask(Stream *stream) {
     }
   if (!stream->queue.empty())
     return false;
-  hostClock.join(stream->clock);
+  learn(stream->clock);
   if (rests)
     rests();
   return true;

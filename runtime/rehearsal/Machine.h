@@ -20,7 +20,8 @@ enum class Step { Done, Moved, Waits };
 struct Task {
   TaskName name;
   TaskId id;
-  Clock clock;
+  std::shared_ptr<const Clock> host; ///< what the host knew when it enqueued it
+  bool isBegun = false;
   std::function<Step()> run;
 };
 
@@ -28,13 +29,13 @@ struct Task {
 struct Recording {
   bool isDone = false;
   double seconds = 0;
-  Clock clock;
+  Clock clock; ///< when it is done
 };
 
 struct Stream {
   uint32_t number = 0, count = 0;
   bool isDestroyed = false;
-  Clock clock;
+  Clock clock; ///< of the task that has begun last
   std::deque<Task> queue;
   uint64_t rank = 0; ///< the lowest goes first, where the seed wants an order
 };
@@ -66,7 +67,9 @@ public:
   bool ask(Stream *stream);
   void finishAll();
 
-  Viewer host() const { return {0, &hostClock, &names}; }
+  Viewer host() const { return {0, hostClock.get(), &names}; }
+  /// Of the task that runs; what is joined to it is known to those behind it.
+  Clock &clock() { return *runningClock; }
   Memory memory;
   /// Called when no task can go on: others' ranks must. Set by the communicators.
   std::function<void()> pause;
@@ -82,7 +85,9 @@ private:
   std::vector<std::unique_ptr<Stream>> streams;
   std::unordered_map<void *, std::unique_ptr<Event>> events;
   std::vector<TaskName> names;
-  Clock hostClock;
+  void learn(const Clock &clock);
+  std::shared_ptr<const Clock> hostClock = std::make_shared<Clock>();
+  Clock *runningClock = nullptr;
   enum class Manner { Random, Ordered, Bursts, Late } manner;
   Stream *burst = nullptr;
 };

@@ -108,6 +108,7 @@ int add(Operation operation, Handle handle, Handle stream) {
   constexpr int mostTypes = 10;
   operation.communicator = static_cast<Communicator *>(handle);
   operation.op = rankOf().op();
+  operation.sequence = rankOf().sequence();
   bool isKnown = operation.type >= 0 && operation.type < mostTypes && operation.reduction >= 0 && operation.reduction < 4;
   if (!isKnown || operation.peer < 0 || operation.peer >= operation.communicator->size())
     return InvalidArgument;

@@ -27,6 +27,8 @@ public:
   /// Whether another rank has failed and told of it.
   virtual bool othersFailed() const = 0;
   virtual cuda::Address arena() const = 0;
+  /// The number that the compiler gave the collective that it enqueues.
+  virtual int32_t sequence() const = 0;
   virtual int64_t rank() const = 0;
   virtual int64_t ranksOnHost() const = 0;
 };

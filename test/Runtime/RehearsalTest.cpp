@@ -19,10 +19,12 @@ struct TestRank : rehearsal::Rank {
   const char *current = "start";
   Address where = 0;
   int64_t number = 0, count = 1;
+  int32_t inStep = 0;
   const char *op() const override { return current; }
   void report(const char *op, const std::string &cause) override { std::fprintf(stderr, "para: rank %d: %s: %s\n", int(number), op, cause.c_str()); }
   bool othersFailed() const override { return false; }
   Address arena() const override { return where; }
+  int32_t sequence() const override { return inStep; }
   int64_t rank() const override { return number; }
   int64_t ranksOnHost() const override { return count; }
 };
@@ -41,12 +43,21 @@ void unevenBarrier(const int64_t *) {
     para_gpu_barrier();
 }
 void strangeShuffle(const int64_t *) { para_gpu_shuffle(1, 8, para_gpu_thread() < 8 ? 0xff : 0xff00); }
+void otherGroups(const int64_t *) { para_gpu_group_barrier(para_gpu_thread() == 0 ? 0x3 : 0x7); }
+void notItsGroup(const int64_t *) { para_gpu_group_barrier(0x2); }
+void endedThread(const int64_t *) {
+  if (para_gpu_thread() > 0)
+    para_gpu_group_barrier(0x7);
+}
+void beyondBlock(const int64_t *) { para_gpu_group_barrier(0xffff); }
 void beyondShared(const int64_t *) { para_rehearse_access(static_cast<char *>(para_gpu_shared()) + 60, 8, 4, 1); }
 void misaligned(const int64_t *args) { para_rehearse_access(reinterpret_cast<char *>(args[0]) + 4, 8, 8, 0); }
 void hidden(const int64_t *args) { *reinterpret_cast<volatile float *>(args[0]) = 1; }
 
 const para_thread_kernel kernels[] = {{"add_one", addOne, 2, 32, 0},           {"uneven", unevenBarrier, 0, 32, 1}, {"strange", strangeShuffle, 0, 32, 1},
-                                      {"beyond_shared", beyondShared, 0, 1, 0}, {"misaligned", misaligned, 1, 32, 0}, {"hidden", hidden, 1, 1, 0}};
+                                      {"beyond_shared", beyondShared, 0, 1, 0}, {"misaligned", misaligned, 1, 32, 0}, {"hidden", hidden, 1, 1, 0},
+                                      {"other_groups", otherGroups, 0, 32, 1},  {"not_its_group", notItsGroup, 0, 32, 1},   {"ended", endedThread, 0, 3, 1},
+                                      {"beyond_block", beyondBlock, 0, 8, 1}};
 
 constexpr int64_t count = 64, bytes = count * 4;
 
@@ -263,6 +274,51 @@ TEST(Rehearsal, FindsMisuseOfBarriers) {
                "uneven: the kernel uneven of 'uneven' on stream 0: block 0, thread [0-9]+: waits for threads of its block that do not come");
   EXPECT_FOUND({ Bench bench; bench.as("strange").launch("strange", 0, 0, 1); bench.finish(); },
                "strange: the kernel strange of 'strange' on stream 0: block 0, thread [0-9]+: a shuffle reads a thread outside of its group");
+  for (auto [name, threads, cause] : {std::tuple("other_groups", 3, "threads of a warp wait for different groups"), {"not_its_group", 2, "is not in the group that it waits for"},
+                                      {"ended", 3, "a group waits for a thread that has ended"}, {"beyond_block", 8, "a group has threads beyond the block"}})
+    EXPECT_FOUND({ Bench bench; bench.as("k").launch(name, 0, 0, 1, unsigned(threads)); bench.finish(); }, std::string("k: the kernel .* of 'k' on stream 0: block 0, thread [0-9]+: ") + cause);
+}
+
+/// A product of two 4 x 4 matrices in columns, of which the second is one and the result lies `shift` bytes behind its place.
+int multiply(Bench &bench, int shift) {
+  Handle handle, operation, layout, preference;
+  bench.blas.cublasLtCreate(&handle);
+  bench.blas.cublasLtMatmulDescCreate(&operation, 68, 0);
+  bench.blas.cublasLtMatrixLayoutCreate(&layout, 0, 4, 4, 4);
+  bench.blas.cublasLtMatmulPreferenceCreate(&preference);
+  uint64_t workspace = 1 << 20;
+  bench.blas.cublasLtMatmulPreferenceSetAttribute(preference, 1, &workspace, 8);
+  uint32_t alignment = 64;
+  for (int which : {5, 6, 7, 8})
+    bench.blas.cublasLtMatmulPreferenceSetAttribute(preference, which, &alignment, 4);
+  BlasChoice choice;
+  int found = 0;
+  if (bench.blas.cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout, layout, preference, 1, &choice, &found) || found != 1)
+    return 3;
+  Address scratch = 0;
+  bench.driver.cuMemAlloc(&scratch, choice.workspaceBytes);
+  float *values = static_cast<float *>(bench.pinned);
+  for (int i = 0; i < 16; ++i)
+    values[i] = float(i), values[16 + i] = i % 5 == 0;
+  bench.driver.cuMemcpyHtoDAsync(bench.rank.where, values, 128, bench.streams[0]);
+  auto at = [&](int64_t offset) { return reinterpret_cast<void *>(bench.rank.where + Address(offset)); };
+  float one = 1, zero = 0;
+  if (int result = bench.blas.cublasLtMatmul(handle, operation, &one, at(0), layout, at(64), layout, &zero, at(128 + shift), layout, at(128 + shift), layout,
+                                             &choice.algorithm, reinterpret_cast<void *>(scratch), choice.workspaceBytes, bench.streams[0]))
+    return result;
+  one = 9; // what was told is told
+  bench.finish();
+  bench.driver.cuMemcpyDtoHAsync(bench.pinned, bench.rank.where + 128, 64, bench.streams[0]);
+  bench.finish();
+  for (int i = 0; i < 16; ++i)
+    if (values[i] != float(i))
+      return 4;
+  return 0;
+}
+
+TEST(Rehearsal, Multiplies) {
+  EXPECT_EXIT({ Bench bench; std::exit(multiply(bench, 0)); }, ::testing::ExitedWithCode(0), "");
+  EXPECT_FOUND({ Bench bench; multiply(bench.as("product"), 4); }, "product: cublasLtMatmul: a matrix is at an address for which the algorithm was not chosen");
 }
 
 /// Runs `program` as so many ranks; the status of the first that fails.
@@ -361,13 +417,13 @@ TEST(Rehearsal, StreamsGoOnBesideACollective) {
 }
 
 TEST(Rehearsal, FindsRanksThatDisagree) {
-  EXPECT_OF_RANKS(2, 1, "rehearsed NCCL: all-reduce of (64|60) f32 \\(sum\\) of 'grads', number 1 of the communicator of ranks 0, 1, where rank [01] has the all-reduce of (60|64) f32 \\(sum\\) of 'grads'", {
+  EXPECT_OF_RANKS(2, 1, "rehearsed NCCL: all-reduce of (64|60) f32 \\(sum\\), sequence 0, of 'grads', number 1 of the communicator of ranks 0, 1, where rank [01] has the all-reduce of (60|64) f32 \\(sum\\), sequence 0, of 'grads'", {
     void *arena = reinterpret_cast<void *>(bench.rank.where);
     bench.as("grads").nccl.ncclAllReduce(arena, arena, rank ? 60 : 64, F32, Sum, all, bench.streams[0]);
     bench.finish();
     return 0;
   });
-  EXPECT_OF_RANKS(2, 1, "all-(gather of 32 bytes|reduce of 64 f32 \\(maximum\\)) of 'x', number 1 of the communicator of ranks 0, 1, where rank [01] has the all-(reduce|gather)", {
+  EXPECT_OF_RANKS(2, 1, "all-(gather of 32 bytes|reduce of 64 f32 \\(maximum\\)), sequence 0, of 'x', number 1 of the communicator of ranks 0, 1, where rank [01] has the all-(reduce|gather)", {
     char *arena = reinterpret_cast<char *>(bench.rank.where);
     if (rank)
       bench.as("x").nccl.ncclAllGather(arena + 32, arena, 32, U8, all, bench.streams[0]);
@@ -387,6 +443,25 @@ TEST(Rehearsal, FindsRanksThatDisagree) {
   });
 }
 
+TEST(Rehearsal, FindsRanksThatChangeTheOrder) {
+  // Equal but for what they are: only the compiler's numbers tell.
+  EXPECT_OF_RANKS(2, 1, "all-reduce of 32 f32 \\(sum\\), sequence [01], of '[ab]', number 1 of the communicator of ranks 0, 1, where rank [01] has the all-reduce of 32 f32 \\(sum\\), sequence [01], of '[ba]'", {
+    char *arena = reinterpret_cast<char *>(bench.rank.where);
+    for (int i : {0, 1}) {
+      bench.rank.inStep = i ^ rank;
+      char *part = arena + bench.rank.inStep * bytes / 2;
+      bench.as(bench.rank.inStep ? "b" : "a").nccl.ncclAllReduce(part, part, 32, F32, Sum, all, bench.streams[0]);
+    }
+    bench.finish();
+    return 0;
+  });
+}
+
+TEST(Rehearsal, FindsRanksOfOtherHosts) {
+  EXPECT_FOUND({ Bench bench; NcclId id{"para-rehearse-of-nobody"}; Handle all = nullptr; bench.nccl.ncclCommInitRank(&all, 2, id, 0); },
+               "rehearsed NCCL: ranks of several hosts cannot be rehearsed together: /dev/shm/para-rehearse-of-nobody is not here");
+}
+
 TEST(Rehearsal, FindsRanksThatWaitForOneAnother) {
   EXPECT_OF_RANKS(2, 1,
                   "nothing has moved for 1 s: rank 0 waits in receive of 64 bytes of 'back', number 1 from rank 1; rank 1 waits in receive of 64 bytes of 'back', number 1 from rank 0", {
@@ -396,7 +471,7 @@ TEST(Rehearsal, FindsRanksThatWaitForOneAnother) {
     bench.finish();
     return 0;
   });
-  EXPECT_OF_RANKS(2, 1, "rank 0 waits in all-reduce of 64 f32 \\(sum\\) of 'sum', number 1 of the communicator of ranks 0, 1; rank 1 has nothing left on its streams", {
+  EXPECT_OF_RANKS(2, 1, "rank 0 waits in all-reduce of 64 f32 \\(sum\\), sequence 0, of 'sum', number 1 of the communicator of ranks 0, 1; rank 1 has nothing left on its streams", {
     void *arena = reinterpret_cast<void *>(bench.rank.where);
     if (rank == 0)
       bench.as("sum").nccl.ncclAllReduce(arena, arena, 64, F32, Sum, all, bench.streams[0]);
@@ -427,6 +502,29 @@ TEST(Rehearsal, CollectivesTakePartInRaces) {
     bench.nccl.ncclCommDestroy(all);
     return 0;
   });
+}
+
+TEST(Rehearsal, AnAnswerTellsThatTheQuestionWasRead) {
+  // Rank 0 writes what it has sent over: behind an answer to it, and behind a message that is none.
+  for (bool isAnswer : {true, false}) {
+    setenv("PARA_TEST_ANSWER", isAnswer ? "1" : "0", 1);
+    EXPECT_OF_RANKS(2, isAnswer ? 0 : 1, isAnswer ? "" : "a race: the (memset of 'over' on stream 0 writes|send of 'question' on stream 1 reads) byte 0 of the arena", {
+      bool isAnswer = *std::getenv("PARA_TEST_ANSWER") == '1';
+      char *arena = reinterpret_cast<char *>(bench.rank.where);
+      Handle back = nullptr;
+      bench.nccl.ncclCommSplit(all, 0, rank, &back, nullptr);
+      if (rank == 0) {
+        bench.as("question").nccl.ncclSend(arena, 64, U8, 1, all, bench.streams[1]);
+        bench.as("answer").nccl.ncclRecv(arena + 64, 64, U8, 1, back, bench.streams[0]);
+        bench.as("over").driver.cuMemsetD8Async(bench.rank.where, 1, 64, bench.streams[0]);
+      } else {
+        bench.as("question").nccl.ncclRecv(arena, 64, U8, 0, all, bench.streams[0]);
+        bench.as("answer").nccl.ncclSend(arena + 64, 64, U8, 0, back, bench.streams[isAnswer ? 0 : 1]);
+      }
+      bench.finish();
+      return 0;
+    });
+  }
 }
 
 TEST(Rehearsal, LeavesNothingBehind) {
