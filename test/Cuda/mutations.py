@@ -7,8 +7,9 @@ A mutation drops an event's record or wait, moves it past an op, puts an op on a
 reduction or order, drops one, or drops the wait for a message (para-mutate-device.cpp). Each mutant is rehearsed under the seeds. Prints a table: kind
 of mutation, made, and by what it was found: the compiler's checks, a race, memory (bounds, or never written), ranks that disagree, ranks that wait for
 one another, misuse of the interface, or other numbers than the program's own. A mutant that is none of that is equivalent: nothing that it
-leaves unordered touches the same bytes, in any order, and its numbers are the same to the last bit. Those are listed and not counted; exit
-status 1 if fewer than --least remain, or a program itself does not go through.
+leaves unordered touches the same bytes, in any order, and its numbers are the same to the last bit. Those are listed and not counted, with how
+many pairs of calls they no longer put in order (Order.cpp, which knows nothing of the rehearsal): 0 where something else orders them too.
+Exit status 1 if fewer than --least remain, or a program itself does not go through.
 """
 
 import argparse
@@ -122,13 +123,14 @@ def main():
                     entry = chance.choice([entry for entry in left[kind] if entry[0] is program])
                     left[kind].remove(entry)
                     chosen.append((kind, *entry))
-        jobs = [(kind, program, what, pool.submit(program.look, int(number), program.numbers)) for kind, program, number, what in chosen]
-        for kind, program, what, job in jobs:
+        jobs = [(kind, program, number, what, pool.submit(program.look, int(number), program.numbers)) for kind, program, number, what in chosen]
+        for kind, program, number, what, job in jobs:
             column, said, _ = job.result()
             made[kind] += 1
             found[kind, column] += 1
             if column == "equivalent":
-                equivalent.append(f"{kind}: {what} ({program.name})")
+                lost_pairs = harness.call([MUTATE, program.path, f"--apply={number}", "--order"]).strip()
+                equivalent.append(f"{kind}: {what} ({program.name}): {lost_pairs} pairs less in order")
             elif column not in COLUMNS:
                 lost.append(f"{kind}: {what} ({program.name}): {said}")
             if arguments.v:

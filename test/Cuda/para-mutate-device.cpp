@@ -2,11 +2,14 @@
 //
 //   para-mutate-device PROGRAM.mlirbc --list            a line for each mutation: number, kind, what is done
 //   para-mutate-device PROGRAM.mlirbc --apply=7 -o exe  the program with the mutation, for a rehearsal
+//   para-mutate-device PROGRAM.mlirbc --apply=7 --order how many pairs of calls it no longer puts in order
 //
 // The program is what `para-opt --target=rehearsal --emit=lower -o PROGRAM.mlirbc` writes. Without --apply it is compiled as it is. Exit
 // status 3: the checks of the emit stage refuse the mutant.
 //
 //===----------------------------------------------------------------------===//
+#include "Order.h"
+
 #include "para/Emit/Emit.h"
 #include "para/IR/ParaDialect.h"
 #include "para/IR/Program.h"
@@ -30,6 +33,7 @@ using namespace para;
 static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::Required, llvm::cl::desc("<program.mlirbc>"));
 static llvm::cl::opt<bool> list("list", llvm::cl::desc("tell the mutations"));
 static llvm::cl::opt<int> apply("apply", llvm::cl::init(-1), llvm::cl::desc("the mutation to make"));
+static llvm::cl::opt<bool> order("order", llvm::cl::desc("tell what is no longer in order"));
 static llvm::cl::opt<std::string> output("o", llvm::cl::desc("the executable"));
 
 namespace {
@@ -132,8 +136,19 @@ int main(int argc, char **argv) {
   }
   if (apply >= int(finder.mutations.size()))
     return 1;
+  auto before = order ? test::findOrder(*program) : std::map<test::Call, std::set<test::Call>>();
   if (apply >= 0)
     finder.mutations[apply].make();
+  if (order) {
+    auto after = test::findOrder(*program);
+    int64_t lost = 0;
+    for (auto &[call, earlier] : before)
+      if (auto it = after.find(call); it != after.end())
+        for (const test::Call &other : earlier)
+          lost += after.count(other) && !it->second.count(other);
+    llvm::outs() << lost << "\n";
+    return 0;
+  }
   EmitOptions options;
   options.target = "rehearsal";
   options.output = output;
