@@ -84,7 +84,8 @@ int choose(const void *x, const void *w, const void *c, const void *y, int *foun
   choices[0] = {Unrepeatable, 0, 0, 0, /*determinism=*/0, 0, {}}; // must not be taken: its sums change from run to run
   choices[1] = {Repeatable, 0, 0, workspaceBytes, 1, 0, {}};
   *found = 2;
-  return fits(*static_cast<const Tensor *>(x), *static_cast<const Tensor *>(w), *static_cast<const Tensor *>(y), *static_cast<const Convolution *>(c)) ? Success : BadParam;
+  auto tensor = [](const void *handle) -> const Tensor & { return *static_cast<const Tensor *>(handle); };
+  return fits(tensor(x), tensor(w), tensor(y), *static_cast<const Convolution *>(c)) ? Success : BadParam;
 }
 int chooseForward(Handle, Handle x, Handle w, Handle c, Handle y, int, int *found, DnnChoice *choices) { return choose(x, w, c, y, found, choices); }
 int chooseInput(Handle, Handle w, Handle y, Handle c, Handle x, int, int *found, DnnChoice *choices) { return choose(x, w, c, y, found, choices); }
