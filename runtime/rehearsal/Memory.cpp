@@ -93,10 +93,10 @@ std::string Memory::nameOf(uintptr_t address) const {
       return text("address %#llx, where no device memory is", (unsigned long long)address);
   }
   const Allocation &of = at->second;
-  std::string name = of.begin == rankOf().arena() || of.number == 1 ? text("the arena, which has %zu", of.bytes)
-                                                  : text("the %zu that '%s' allocated beside it", of.bytes, of.op);
+  std::string name = of.begin == rankOf().arena() || of.number == 1 ? text("the arena of %zu bytes", of.bytes)
+                                                                    : text("the %zu bytes that '%s' allocated beside it", of.bytes, of.op);
   if (of.freedBy)
-    name += text(" and '%s' has given back", of.freedBy);
+    name += text(" that '%s' has given back", of.freedBy);
   return text("byte %lld of ", (long long)(address - of.begin)) + name;
 }
 

@@ -53,7 +53,7 @@ TEST(Rehearsal, FindsRacesUnderAllSeeds) {
           bench.as("right").launch("add_one", 1);
           bench.finish();
         },
-        "para: rank 0: (left|right): a race: the kernel add_one of '(left|right)' on stream [01] reads byte [0-9]+ of the arena, which has 256, and the "
+        "para: rank 0: (left|right): a race: the kernel add_one of '(left|right)' on stream [01] reads byte [0-9]+ of the arena of 256 bytes, and the "
         "kernel add_one of '(left|right)' on stream [01] writes it: no event orders the two");
 }
 
@@ -67,20 +67,20 @@ TEST(Rehearsal, AWriteMustBeBehindAllReaders) {
         bench.as("writer").zero();
         bench.finish();
       },
-      "a race: the (memset of 'writer' on stream 0 writes|copy to the host of 'reader' on stream 1 reads) byte 0 of the arena, which has 256, and the "
+      "a race: the (memset of 'writer' on stream 0 writes|copy to the host of 'reader' on stream 1 reads) byte 0 of the arena of 256 bytes, and the "
       "(copy to the host of 'reader' on stream 1 reads|memset of 'writer' on stream 0 writes) it");
 }
 
 TEST(Rehearsal, FindsWhatNobodyWrote) {
   EXPECT_FOUND({ Bench bench; bench.as("early").launch("add_one", 0); bench.finish(); },
-               "early: the kernel add_one of 'early' on stream 0 reads byte [0-9]+ of the arena, which has 256: nobody has written it");
+               "early: the kernel add_one of 'early' on stream 0 reads byte [0-9]+ of the arena of 256 bytes: nobody has written it");
 }
 
 TEST(Rehearsal, FindsAccessesOutOfBounds) {
   EXPECT_FOUND({ Bench bench; bench.zero(); bench.as("far").launch("add_one", 0, int64_t(bench.rank.where) + 4); bench.finish(); },
-               "far: the kernel add_one of 'far' on stream 0 reads 4 bytes from byte 256 of the arena, which has 256");
+               "far: the kernel add_one of 'far' on stream 0 reads 4 bytes from byte 256 of the arena of 256 bytes");
   EXPECT_FOUND({ Bench bench; bench.as("before").driver.cuMemsetD8Async(bench.rank.where - 8, 0, 16, bench.streams[0]); bench.finish(); },
-               "before: the memset of 'before' on stream 0 writes 16 bytes from byte -8 of the arena, which has 256");
+               "before: the memset of 'before' on stream 0 writes 16 bytes from byte -8 of the arena of 256 bytes");
   EXPECT_FOUND({ Bench bench; bench.as("nowhere").driver.cuMemsetD8Async(4096, 0, 16, bench.streams[0]); bench.finish(); },
                "nowhere: the memset of 'nowhere' on stream 0 writes 16 bytes from address 0x1000, where no device memory is");
   EXPECT_FOUND({ Bench bench; bench.as("odd").launch("misaligned", 0); bench.finish(); },
@@ -95,9 +95,9 @@ TEST(Rehearsal, FindsAccessesOutOfBounds) {
 
 TEST(Rehearsal, KeepsTheHostOutOfDeviceMemory) {
   EXPECT_FOUND({ Bench bench; bench.as("peek"); std::printf("%d", *reinterpret_cast<volatile int *>(bench.rank.where + 12)); },
-               "peek: the host touches byte 12 of the arena, which has 256: device memory is the GPU's");
+               "peek: the host touches byte 12 of the arena of 256 bytes: device memory is the GPU's");
   EXPECT_FOUND({ Bench bench; bench.as("sly").launch("hidden", 0, 0, 1, 1); bench.finish(); },
-               "sly: the kernel hidden of 'sly' on stream 0 touches byte 0 of the arena, which has 256 by a way that is not followed");
+               "sly: the kernel hidden of 'sly' on stream 0 touches byte 0 of the arena of 256 bytes by a way that is not followed");
 }
 
 TEST(Rehearsal, FindsPinnedMemoryThatIsUsedAgainTooEarly) {
@@ -117,7 +117,7 @@ TEST(Rehearsal, FindsMisuseOfMemory) {
   EXPECT_FOUND({ Bench bench; bench.as("one").driver.cuMemFree(4096); }, "one: frees device memory that was never allocated");
   EXPECT_FOUND({ Bench bench; bench.as("one").driver.cuMemFreeHost(&bench); }, "one: frees pinned memory that is not allocated");
   EXPECT_FOUND({ Bench bench; bench.as("late").zero(); bench.as("free").driver.cuMemFree(bench.rank.where); bench.finish(); },
-               "late: the memset of 'late' on stream 0 writes 256 bytes from byte 0 of the arena, which has 256 and 'free' has given back");
+               "late: the memset of 'late' on stream 0 writes 256 bytes from byte 0 of the arena of 256 bytes that 'free' has given back");
   // What runs on the other stream may be done already: the host does not know.
   EXPECT_FOUND(
       {
@@ -131,7 +131,7 @@ TEST(Rehearsal, FindsMisuseOfMemory) {
         bench.driver.cuStreamSynchronize(bench.streams[0]);
         bench.as("free").driver.cuMemFree(bench.rank.where);
       },
-      "free: frees device memory while the memset of 'use' on stream 1 may still use byte 0 of the arena, which has 256");
+      "free: frees device memory while the memset of 'use' on stream 1 may still use byte 0 of the arena of 256 bytes");
   EXPECT_FOUND({ Bench bench; bench.finish(); bench.driver.cuMemFreeHost(bench.pinned); bench.driver.cuDevicePrimaryCtxRelease(0); },
                "the end: 256 bytes of device memory that 'start' allocated are not given back");
   EXPECT_FOUND({ Bench bench; bench.finish(); bench.driver.cuMemFree(bench.rank.where); bench.driver.cuDevicePrimaryCtxRelease(0); },
