@@ -153,7 +153,7 @@ void Machine::finish(Stream *stream) {
 }
 
 bool Machine::ask(Stream *stream) {
-  for (uint64_t left = manner == Manner::Ordered ? 1 : 1 + random() % 64; left > 0 && !stream->queue.empty(); --left)
+  for (uint64_t left = 1 + random() % 256; left > 0 && !stream->queue.empty(); --left)
     if (!step(stream)) {
       awaitOthers();
       break;
