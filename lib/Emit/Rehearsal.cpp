@@ -56,8 +56,11 @@ void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vect
 
 /// Memory of the thread itself, its arguments, and tables.
 static bool isOwn(const llvm::Value *pointer, const llvm::Function &function) {
-  const llvm::Value *object = llvm::getUnderlyingObject(pointer);
-  return llvm::isa<llvm::AllocaInst, llvm::GlobalValue>(object) || (object == function.getArg(0) && function.getName().ends_with("_thread"));
+  SmallVector<const llvm::Value *> objects;
+  llvm::getUnderlyingObjects(pointer, objects, /*LI=*/nullptr, /*MaxLookup=*/0);
+  return llvm::all_of(objects, [&](const llvm::Value *object) {
+    return llvm::isa<llvm::AllocaInst, llvm::GlobalValue>(object) || (object == function.getArg(0) && function.getName().ends_with("_thread"));
+  });
 }
 
 /// Puts what the rehearsal says into the place of each address.
