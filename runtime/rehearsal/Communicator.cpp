@@ -113,12 +113,11 @@ std::string Communicator::name() const {
   return said;
 }
 
-std::string describe(const Operation &operation) {
-  const Communicator &of = *operation.communicator;
+std::string Communicator::describe(const Operation &operation) const {
   std::string said = describeOffer(operation.kind, operation.count, operation.type, operation.reduction, operation.sequence, operation.op);
   if (isCollective(operation.kind))
-    return said + text(", number %llu of ", (unsigned long long)operation.number) + of.name();
-  return said + text(", number %llu %s rank %d", (unsigned long long)operation.number, operation.kind == Kind::Send ? "to" : "from", of.ranks[size_t(operation.peer)]);
+    return said + text(", number %llu of ", (unsigned long long)operation.number) + name();
+  return said + text(", number %llu %s rank %d", (unsigned long long)operation.number, operation.kind == Kind::Send ? "to" : "from", ranks[size_t(operation.peer)]);
 }
 
 std::string describeWaiting() {
@@ -126,17 +125,16 @@ std::string describeWaiting() {
   for (const std::vector<Operation> *group : active)
     for (const Operation &operation : *group)
       if (!operation.isDone)
-        said += (said.empty() ? "waits in " : " and in ") + describe(operation);
+        said += (said.empty() ? "waits in " : " and in ") + operation.communicator->describe(operation);
   return said.empty() ? "waits for the other ranks' host programs" : said;
 }
 
-void startCollective(Operation &operation) {
-  Communicator &of = *operation.communicator;
-  size_t part = operation.count * sizes[operation.type], whole = part * of.ranks.size();
+void Communicator::startCollective(Operation &operation) {
+  size_t part = operation.count * sizes[operation.type], whole = part * ranks.size();
   size_t inBytes = operation.kind == Kind::ReduceScatter ? whole : part, outBytes = operation.kind == Kind::AllGather ? whole : part;
   // In place means one thing for each kind; other overlaps are errors.
-  uintptr_t inPlace = operation.kind == Kind::AllGather       ? operation.out + size_t(of.mine) * part
-                      : operation.kind == Kind::ReduceScatter ? operation.in + size_t(of.mine) * part
+  uintptr_t inPlace = operation.kind == Kind::AllGather       ? operation.out + size_t(mine) * part
+                      : operation.kind == Kind::ReduceScatter ? operation.in + size_t(mine) * part
                                                               : operation.out;
   bool isInPlace = operation.kind == Kind::ReduceScatter ? operation.out == inPlace : operation.in == inPlace;
   if (!isInPlace && operation.in < operation.out + outBytes && operation.out < operation.in + inBytes)
@@ -144,18 +142,17 @@ void startCollective(Operation &operation) {
   // Both are the operation's until it is done.
   const char *from = memory().read(operation.in, inBytes);
   memory().write(operation.out, outBytes);
-  operation.offset = of.exchange.offer(from, inBytes);
-  operation.clock = offerClock(of.exchange, false);
-  Slot &slot = of.exchange.slot(of.index, of.mine);
+  operation.offset = exchange.offer(from, inBytes);
+  operation.clock = offerClock(exchange, false);
+  Slot &slot = exchange.slot(index, mine);
   note(slot.offers[operation.number % 2], operation, inBytes);
   slot.started.store(operation.number);
 }
 
-bool finishCollective(Operation &operation) {
-  Communicator &of = *operation.communicator;
+bool Communicator::finishCollective(Operation &operation) {
   bool areHere = true;
-  for (int member = 0; member < of.size(); ++member) {
-    Slot &slot = of.exchange.slot(of.index, member);
+  for (int member = 0; member < size(); ++member) {
+    Slot &slot = exchange.slot(index, member);
     if (slot.started.load() < operation.number) {
       areHere = false;
       continue;
@@ -163,48 +160,47 @@ bool finishCollective(Operation &operation) {
     const Offer &theirs = slot.offers[operation.number % 2];
     if (theirs.kind != int(operation.kind) || theirs.type != operation.type || theirs.count != operation.count || theirs.reduction != operation.reduction ||
         theirs.sequence != operation.sequence)
-      fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", where rank " + std::to_string(of.ranks[size_t(member)]) + " has the " + describeOffer(theirs));
+      fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", where rank " + std::to_string(ranks[size_t(member)]) + " has the " + describeOffer(theirs));
   }
   if (!areHere)
     return false;
-  for (int member = 0; member < of.size(); ++member)
-    if (member != of.mine)
-      of.learn(member, of.exchange.slot(of.index, member).offers[operation.number % 2]);
+  for (int member = 0; member < size(); ++member)
+    if (member != mine)
+      learn(member, exchange.slot(index, member).offers[operation.number % 2]);
   size_t part = operation.count * sizes[operation.type];
-  char *out = memory().write(operation.out, operation.kind == Kind::AllGather ? part * of.ranks.size() : part);
-  for (int member = 0; member < of.size() && part; ++member) {
-    const Offer &theirs = of.exchange.slot(of.index, member).offers[operation.number % 2];
-    const char *from = of.exchange.data(of.ranks[size_t(member)], theirs.offset, theirs.bytes);
+  char *out = memory().write(operation.out, operation.kind == Kind::AllGather ? part * ranks.size() : part);
+  for (int member = 0; member < size() && part; ++member) {
+    const Offer &theirs = exchange.slot(index, member).offers[operation.number % 2];
+    const char *from = exchange.data(ranks[size_t(member)], theirs.offset, theirs.bytes);
     if (operation.kind == Kind::AllGather) {
       std::memcpy(out + size_t(member) * part, from, part);
       continue;
     }
-    from += operation.kind == Kind::ReduceScatter ? size_t(of.mine) * part : 0;
+    from += operation.kind == Kind::ReduceScatter ? size_t(mine) * part : 0;
     if (member == 0)
       std::memcpy(out, from, part);
     else
       reduceAny(operation.type, out, from, operation.count, operation.reduction);
   }
   // All have started this one, and so are done with the one before.
-  if (of.hasLast) {
-    of.exchange.withdraw(of.lastOffset);
-    of.exchange.withdraw(of.lastClock);
+  if (hasLast) {
+    exchange.withdraw(lastOffset);
+    exchange.withdraw(lastClock);
   }
-  of.lastOffset = operation.offset;
-  of.lastClock = operation.clock;
-  of.hasLast = true;
+  lastOffset = operation.offset;
+  lastClock = operation.clock;
+  hasLast = true;
   return true;
 }
 
-bool send(Operation &operation, bool &moves) {
-  Communicator &of = *operation.communicator;
-  Line &line = of.exchange.line(of.index, of.mine, operation.peer);
+bool Communicator::send(Operation &operation, bool &moves) {
+  Line &line = exchange.line(index, mine, operation.peer);
   if (!operation.isStarted) {
     if (line.sent.load() + 1 != operation.number || line.taken.load() + 1 != operation.number)
       return false; // one of this group goes before
     size_t bytes = operation.count * sizes[operation.type];
-    operation.offset = of.exchange.offer(memory().read(operation.in, bytes), bytes);
-    operation.clock = offerClock(of.exchange, operation.isAlone);
+    operation.offset = exchange.offer(memory().read(operation.in, bytes), bytes);
+    operation.clock = offerClock(exchange, operation.isAlone);
     note(line.offer, operation, bytes);
     line.sent.store(operation.number);
     operation.isStarted = moves = true;
@@ -212,14 +208,13 @@ bool send(Operation &operation, bool &moves) {
   // Nobody may rely on room in between: it is done when the other end has it.
   if (line.taken.load() < operation.number)
     return false;
-  of.exchange.withdraw(operation.offset);
-  of.exchange.withdraw(operation.clock);
+  exchange.withdraw(operation.offset);
+  exchange.withdraw(operation.clock);
   return true;
 }
 
-bool receive(Operation &operation) {
-  Communicator &of = *operation.communicator;
-  Line &line = of.exchange.line(of.index, operation.peer, of.mine);
+bool Communicator::receive(Operation &operation) {
+  Line &line = exchange.line(index, operation.peer, mine);
   size_t bytes = operation.count * sizes[operation.type];
   if (!operation.isStarted)
     memory().write(operation.out, bytes);
@@ -229,14 +224,14 @@ bool receive(Operation &operation) {
   if (line.offer.bytes != bytes)
     fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", which has the " + describeOffer(line.offer));
   if (bytes)
-    std::memcpy(memory().write(operation.out, bytes), of.exchange.data(of.ranks[size_t(operation.peer)], line.offer.offset, bytes), bytes);
-  if (operation.peer != of.mine)
-    of.learn(operation.peer, line.offer);
+    std::memcpy(memory().write(operation.out, bytes), exchange.data(ranks[size_t(operation.peer)], line.offer.offset, bytes), bytes);
+  if (operation.peer != mine)
+    learn(operation.peer, line.offer);
   line.taken.store(operation.number);
   return true;
 }
 
-Step advance(Operation &operation) {
+Step Communicator::advance(Operation &operation) {
   bool moves = false;
   if (isCollective(operation.kind)) {
     if (!operation.isStarted) {
@@ -252,7 +247,7 @@ Step advance(Operation &operation) {
   return operation.isDone ? Step::Done : moves ? Step::Moved : Step::Waits;
 }
 
-void enqueueOperations(Stream *stream, std::vector<Operation> operations) {
+void Communicator::enqueue(Stream *stream, std::vector<Operation> operations) {
   // A communicator's turn comes when all that was enqueued for it before is done, on whichever stream.
   std::vector<std::pair<Communicator *, uint64_t>> turns;
   for (Operation &operation : operations) {
@@ -278,7 +273,7 @@ void enqueueOperations(Stream *stream, std::vector<Operation> operations) {
                       bool moves = false, areDone = true;
                       for (Operation &operation : *list)
                         if (!operation.isDone) {
-                          moves |= advance(operation) != Step::Waits;
+                          moves |= operation.communicator->advance(operation) != Step::Waits;
                           areDone &= operation.isDone;
                         }
                       if (!areDone)

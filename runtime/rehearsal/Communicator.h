@@ -39,30 +39,28 @@ public:
   /// "the communicator of ranks 0, 2".
   std::string name() const;
   bool isIdle() const { return turnsDone == turns; }
+  /// A group on one stream, of any communicators, or a single operation.
+  static void enqueue(Stream *stream, std::vector<Operation> operations);
+  /// "all-reduce of 12 f32 (sum), sequence 2, of 'layer.0', number 3 of the communicator of ranks 0, 1".
+  std::string describe(const Operation &operation) const;
 
 private:
-  friend Step advance(Operation &operation);
-  friend void enqueueOperations(Stream *stream, std::vector<Operation> operations);
-  friend std::string describe(const Operation &operation);
-  friend void startCollective(Operation &operation);
-  friend bool finishCollective(Operation &operation);
-  friend bool send(Operation &operation, bool &moves);
-  friend bool receive(Operation &operation);
+  Step advance(Operation &operation);
+  void startCollective(Operation &operation);
+  bool finishCollective(Operation &operation);
+  bool send(Operation &operation, bool &moves);
+  bool receive(Operation &operation);
+  void learn(int member, const Offer &offer);
   Exchange &exchange;
   size_t index;
   std::vector<int> ranks; ///< of the job, by member
   int mine = 0;
   uint64_t turns = 0, turnsDone = 0, collectives = 0;
-  std::vector<uint64_t> sent, received; ///< by member
-  void learn(int member, const Offer &offer);
+  std::vector<uint64_t> sent, received;   ///< by member
   uint64_t lastOffset = 0, lastClock = 0; ///< of the collective before, until all have certainly read it
   bool hasLast = false;
 };
 
-/// A group on one stream, or a single operation.
-void enqueueOperations(Stream *stream, std::vector<Operation> operations);
-/// "all-reduce of 12 f32 (sum) of 'layer.0', number 3 of the communicator of ranks 0, 1".
-std::string describe(const Operation &operation);
 /// What this rank's streams wait for.
 std::string describeWaiting();
 

@@ -92,7 +92,7 @@ void enqueueAll() {
       if (other == stream)
         mine.push_back(operation);
     grouped.erase(std::remove_if(grouped.begin(), grouped.end(), [&](auto &entry) { return entry.first == stream; }), grouped.end());
-    enqueueOperations(stream, std::move(mine));
+    Communicator::enqueue(stream, std::move(mine));
   }
 }
 int groupStart() { return ++depth, Success; }

@@ -24,6 +24,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/JSON.h"
 
 #include <functional>
 
@@ -58,6 +59,11 @@ private:
   static bool isEvent(Operation *op) { return isa<rt::EventRecordOp, rt::EventWaitOp>(op); }
   static int64_t get(Operation *op, StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); }
   void set(Operation *op, StringRef name, int64_t value) { op->setAttr(name, b.getI64IntegerAttr(value)); }
+
+  static int64_t communicators(rt::SegmentOp segment) {
+    auto manifest = llvm::cantFail(llvm::json::parse(segment->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("rt.manifest").getValue()));
+    return manifest.getAsObject()->getArray("communicators")->size();
+  }
 
   std::string describe(rt::SegmentOp segment, Operation *op) {
     std::string text = segment.getSymName().str() + " " + op->getName().stripDialect().str();
@@ -100,6 +106,8 @@ private:
       int64_t count = get(op, "count");
       for (int64_t other : {count - 1, count + 1, 2 * count})
         add("other count", segment, op, ", " + std::to_string(other) + " for " + std::to_string(count), [=] { set(op, "count", other); });
+      if (int64_t most = communicators(segment); most > 1)
+        add("other communicator", segment, op, "", [=] { set(op, "communicator", (get(op, "communicator") + 1) % most); });
       add("collective dropped", segment, op, "", [=] { op->erase(); });
       if (isa<rt::AllReduceOp, rt::ReduceScatterOp>(op))
         add("other reduction", segment, op, "", [=] { set(op, "reduction", (get(op, "reduction") + 1) % 3); });
