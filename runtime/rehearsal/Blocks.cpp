@@ -196,6 +196,7 @@ void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads
     ++step;
   for (int64_t i = 0, at = first; i < blocks; ++i, at = (at + step) % blocks) {
     mine.number = int32_t(at);
+    memory().viewer->block = mine.number;
     std::memset(mine.shared.data(), 0xff, mine.shared.size() * 8);
     if (kernel.waits)
       runCooperative();

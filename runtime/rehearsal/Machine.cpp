@@ -120,7 +120,7 @@ bool Machine::step(Stream *awaited) {
       task.isBegun = true;
     }
     runningClock = &stream->clock;
-    Viewer viewer{task.id, runningClock, &names};
+    Viewer viewer{task.id, -1, runningClock, &names};
     memory.viewer = &viewer;
     memory.running = &task.name;
     Step result = task.run();

@@ -67,7 +67,7 @@ public:
   bool ask(Stream *stream);
   void finishAll();
 
-  Viewer host() const { return {0, hostClock.get(), &names}; }
+  Viewer host() const { return {0, -1, hostClock.get(), &names}; }
   /// Of the task that runs; what is joined to it is known to those behind it.
   Clock &clock() { return *runningClock; }
   Memory memory;

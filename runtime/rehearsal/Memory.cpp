@@ -32,9 +32,9 @@ std::string describe(const TaskName &task) {
 }
 
 size_t Memory::total() const {
-  // Two thirds of a rank's share are for what is noted of it.
+  // The rest of a rank's share is for what is noted of it.
   size_t all = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
-  return all / size_t(std::max<int64_t>(1, rankOf().ranksOnHost())) / 3;
+  return all / size_t(std::max<int64_t>(1, rankOf().ranksOnHost())) / 6;
 }
 
 uintptr_t Memory::allocate(size_t bytes, const char *op) {
@@ -116,6 +116,11 @@ void Memory::tell(const Conflict &conflict, bool writes) const {
   std::string where = nameOf(last->begin + conflict.byte), mine = describe(*running);
   if (conflict.kind == Conflict::Unwritten)
     fail(running->op, mine + " reads " + where + ": nobody has written it");
+  if (conflict.kind == Conflict::WithBlock) {
+    std::string other = int32_t(conflict.other) >= 0 ? text("block %d", int32_t(conflict.other)) : "other blocks";
+    fail(running->op, "a race: " + mine + text(": block %d ", viewer->block) + (writes ? "writes " : "reads ") + where + ", and " + other +
+                          (int32_t(conflict.other) >= 0 ? " touches" : " read") + " it too: blocks are in no order");
+  }
   fail(running->op, "a race: " + mine + (writes ? " writes " : " reads ") + where + ", and " + describe((*viewer->names)[conflict.other]) +
                         (conflict.kind == Conflict::WithWriter ? " writes it" : " reads it") + ": no event orders the two");
 }

@@ -44,7 +44,7 @@ public:
   std::string findLeak() const;
 
   /// The task that runs; null while none does.
-  const Viewer *viewer = nullptr;
+  Viewer *viewer = nullptr;
   const TaskName *running = nullptr;
 
 private:

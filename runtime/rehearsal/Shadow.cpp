@@ -54,34 +54,43 @@ Conflict Shadow::addReader(Word &word, const Viewer &by) {
 Conflict Shadow::touch(size_t begin, size_t end, bool writes, const Viewer &by) {
   if (begin >= end)
     return {};
+  int32_t block = begin % 4 || end % 4 ? noBlock : by.block;
   TaskId knownWriter = 0, knownReader = 0; // behind which `by` is
   for (size_t i = begin / 4, last = (end - 1) / 4; i <= last; ++i) {
     Word &word = words[i];
-    if (word.writer != by.id || word.writer == 0) {
-      if (word.writer == 0) {
-        if (!writes)
-          return {Conflict::Unwritten, std::max(begin, i * 4), 0};
-      } else if (word.writer != knownWriter) {
-        if (!by.isBehind(word.writer))
-          return {Conflict::WithWriter, std::max(begin, i * 4), word.writer};
-        knownWriter = word.writer;
-      }
+    size_t byte = std::max(begin, i * 4);
+    if (word.writer == 0) {
+      if (!writes)
+        return {Conflict::Unwritten, byte, 0};
+    } else if (word.writer == by.id) {
+      if (block != word.writerBlock && block >= 0 && word.writerBlock >= 0)
+        return {Conflict::WithBlock, byte, TaskId(word.writerBlock)};
+    } else if (word.writer != knownWriter) {
+      if (!by.isBehind(word.writer))
+        return {Conflict::WithWriter, byte, word.writer};
+      knownWriter = word.writer;
     }
     if (writes) {
-      if (word.reader && word.reader != by.id && word.reader != knownReader) {
+      if (word.reader == by.id) {
+        if (block != word.readerBlock && block >= 0 && word.readerBlock != noBlock && by.id)
+          return {Conflict::WithBlock, byte, TaskId(word.readerBlock)};
+      } else if (word.reader && word.reader != knownReader) {
         if (TaskId other = findUnordered(word, by))
-          return {Conflict::WithReader, std::max(begin, i * 4), other};
+          return {Conflict::WithReader, byte, other};
         if (word.reader & isSet)
           freeSets.push_back(word.reader & ~isSet);
         else
           knownReader = word.reader;
       }
-      word = {by.id, 0};
-    } else if (word.reader != by.id) {
-      if (word.reader == 0 || word.reader == knownReader) {
+      word = {by.id, 0, block, noBlock};
+    } else if (word.reader == by.id) {
+      word.readerBlock = block == noBlock || word.readerBlock == noBlock ? noBlock : block == word.readerBlock ? block : manyBlocks;
+    } else {
+      word.readerBlock = block;
+      TaskId before = word.reader;
+      if (before == 0 || before == knownReader) {
         word.reader = by.id;
       } else {
-        TaskId before = word.reader;
         addReader(word, by);
         if (!(before & isSet) && word.reader == by.id)
           knownReader = before;

@@ -40,6 +40,14 @@ inline void addOne(const int64_t *args) {
   if (i < args[1])
     *at(args[0], i, true) = *at(args[0], i, false) + 1;
 }
+inline void writeNext(const int64_t *args) { // a word of the next block's
+  *at(args[0], (para_gpu_block() + para_gpu_thread()) % args[1], true) = 0;
+}
+inline void readFirst(const int64_t *args) {
+  *at(args[0], para_gpu_block() + 1, true) = *at(args[0], 0, false);
+  if (para_gpu_block() == 1)
+    *at(args[0], 0, true) = 0;
+}
 inline void unevenBarrier(const int64_t *) {
   if (para_gpu_thread() < 5)
     para_gpu_barrier();
@@ -59,7 +67,7 @@ inline void hidden(const int64_t *args) { *reinterpret_cast<volatile float *>(ar
 inline const para_thread_kernel kernels[] = {{"add_one", addOne, 2, 32, 0},           {"uneven", unevenBarrier, 0, 32, 1}, {"strange", strangeShuffle, 0, 32, 1},
                                       {"beyond_shared", beyondShared, 0, 1, 0}, {"misaligned", misaligned, 1, 32, 0}, {"hidden", hidden, 1, 1, 0},
                                       {"other_groups", otherGroups, 0, 32, 1},  {"not_its_group", notItsGroup, 0, 32, 1},   {"ended", endedThread, 0, 3, 1},
-                                      {"beyond_block", beyondBlock, 0, 8, 1}};
+                                      {"beyond_block", beyondBlock, 0, 8, 1},   {"write_next", writeNext, 2, 2, 0},         {"read_first", readFirst, 2, 1, 0}};
 
 constexpr int64_t count = 64, bytes = count * 4;
 

@@ -71,6 +71,16 @@ TEST(Rehearsal, AWriteMustBeBehindAllReaders) {
       "(copy to the host of 'reader' on stream 1 reads|memset of 'writer' on stream 0 writes) it");
 }
 
+TEST(Rehearsal, FindsRacesBetweenBlocks) {
+  EXPECT_FOUND({ Bench bench; bench.zero(); bench.as("k").launch("write_next", 0, 0, 3, 2); bench.finish(); },
+               "k: a race: the kernel write_next of 'k' on stream 0: block [0-2] writes byte (0|4|8|12) of the arena of 256 bytes, and block [0-2] touches it too: "
+               "blocks are in no order");
+  EXPECT_FOUND({ Bench bench; bench.zero(); bench.as("k").launch("read_first", 0, 0, 3, 1); bench.finish(); },
+               "k: a race: the kernel read_first of 'k' on stream 0: block [0-2] (writes byte 0 of the arena of 256 bytes, and (block [0-2] touches|other blocks read)|"
+               "reads byte 0 of the arena of 256 bytes, and block 1 touches) it too: blocks are in no order");
+  EXPECT_EXIT({ Bench bench; bench.zero(); bench.launch("write_next", 0, 0, 1, 2); bench.finish(); std::exit(0); }, ::testing::ExitedWithCode(0), "");
+}
+
 TEST(Rehearsal, FindsWhatNobodyWrote) {
   EXPECT_FOUND({ Bench bench; bench.as("early").launch("add_one", 0); bench.finish(); },
                "early: the kernel add_one of 'early' on stream 0 reads byte [0-9]+ of the arena of 256 bytes: nobody has written it");
