@@ -18,7 +18,8 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image, ArrayRef<ThreadKernel> threadKernels)
-      : source(module), isHost(options.target == "host"), image(image), threadKernels(threadKernels), out(std::make_unique<llvm::Module>("para", context)), ir(context), ptr(ir.getPtrTy()), i64(ir.getInt64Ty()), i32(ir.getInt32Ty()) {
+      : source(module), isHost(options.target == "host"), image(image), threadKernels(threadKernels),
+        out(std::make_unique<llvm::Module>("para", context)), ir(context), ptr(ir.getPtrTy()), i64(ir.getInt64Ty()), i32(ir.getInt32Ty()) {
     auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
     microbatches = count ? count.getInt() : 1;
     mesh = module->getAttrOfType<MeshAttr>("para.mesh");
