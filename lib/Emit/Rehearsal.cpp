@@ -67,7 +67,7 @@ static bool isOwn(const llvm::Value *pointer, const llvm::Function &function) {
 static void followAccesses(llvm::Function &function) {
   const llvm::DataLayout &layout = function.getDataLayout();
   llvm::IRBuilder<> ir(function.getContext());
-  auto follow = [&](llvm::Instruction *at, llvm::Use &address, llvm::Value *bytes, llvm::Align alignment, bool writes) {
+  auto follow = [&](llvm::Instruction *at, llvm::Use &address, llvm::Value *bytes, llvm::Align alignment, int writes) {
     if (isOwn(address.get(), function))
       return;
     ir.SetInsertPoint(at);
@@ -82,14 +82,14 @@ static void followAccesses(llvm::Function &function) {
     if (auto *load = llvm::dyn_cast<llvm::LoadInst>(instruction))
       follow(load, load->getOperandUse(0), bytesOf(load->getType()), load->getAlign(), false);
     else if (auto *store = llvm::dyn_cast<llvm::StoreInst>(instruction))
-      follow(store, store->getOperandUse(1), bytesOf(store->getValueOperand()->getType()), store->getAlign(), true);
+      follow(store, store->getOperandUse(1), bytesOf(store->getValueOperand()->getType()), store->getAlign(), store->isAtomic() ? 2 : 1);
     else if (auto *transfer = llvm::dyn_cast<llvm::MemTransferInst>(instruction)) {
       follow(transfer, transfer->getRawDestUse(), transfer->getLength(), transfer->getDestAlign().valueOrOne(), true);
       follow(transfer, transfer->getRawSourceUse(), transfer->getLength(), transfer->getSourceAlign().valueOrOne(), false);
     } else if (auto *fill = llvm::dyn_cast<llvm::MemSetInst>(instruction))
       follow(fill, fill->getRawDestUse(), fill->getLength(), fill->getDestAlign().valueOrOne(), true);
     else
-      assert((!instruction->mayReadOrWriteMemory() || !llvm::isa<llvm::AtomicRMWInst, llvm::AtomicCmpXchgInst>(instruction)) && "kernels have no atomics");
+      assert((!llvm::isa<llvm::AtomicRMWInst, llvm::AtomicCmpXchgInst>(instruction)) && "no kernel updates memory by atomics");
   }
   function.removeFnAttr(llvm::Attribute::Memory);
   for (llvm::Argument &argument : function.args())

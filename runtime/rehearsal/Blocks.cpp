@@ -1,13 +1,14 @@
 //===- Blocks.cpp - A GPU's blocks on the processor ---------------------------===//
 //
 // Threads of kernels that never wait run one after another; others have stacks of their own, which they keep from block to block, since
-// only the first jump to a stack asks the system. Shared memory is filled with a pattern before each block, as nothing may be read
-// there that was not written.
+// only the first jump to a stack asks the system. They run in an order of the seed's: nobody may count on the others' stores before a
+// barrier.
 //
 //===----------------------------------------------------------------------===//
 #include "Blocks.h"
 #include "Machine.h"
 #include "Rehearsal.h"
+#include "SharedMemory.h"
 
 #include <csetjmp>
 #include <cstring>
@@ -36,12 +37,13 @@ struct Block {
   int32_t number = 0, current = 0, threads = 0;
   std::vector<Thread> all;
   jmp_buf scheduler;
-  std::vector<uint64_t> shared;
-  size_t sharedBytes = 0;
+  SharedMemory shared;
+  int32_t first = 0, step = 1; ///< the order of its threads
+  int32_t at(int32_t i) const { return int32_t((first + int64_t(i) * step) % threads); }
 };
 
 constexpr size_t stackBytes = 64 << 10;
-constexpr int32_t warp = 32;
+constexpr int32_t warp = SharedMemory::warp;
 Block *block = nullptr;
 
 [[noreturn]] void misuse(const std::string &what) {
@@ -93,6 +95,7 @@ bool releaseGroup(int32_t first, uint32_t group) {
       if (other.group != group)
         misuse("threads of a warp wait for different groups");
     }
+  bool orders = true;
   int32_t values[warp];
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1)
@@ -104,7 +107,10 @@ bool releaseGroup(int32_t first, uint32_t group) {
         misuse("a shuffle reads a thread outside of its group");
       mine.value = values[i ^ mine.distance];
       mine.state = State::Ready;
+      orders &= !mine.shuffles;
     }
+  if (orders)
+    block->shared.passGroup(first, group);
   return true;
 }
 
@@ -114,7 +120,8 @@ void runCooperative() {
   while (true) {
     bool moved = false;
     int32_t ended = 0, waiting = 0;
-    for (int32_t i = 0; i < block->threads; ++i) {
+    for (int32_t turn = 0; turn < block->threads; ++turn) {
+      int32_t i = block->at(turn);
       Thread &thread = block->all[size_t(i)];
       if (thread.state == State::Ready) {
         block->current = i;
@@ -128,10 +135,11 @@ void runCooperative() {
     }
     if (ended == block->threads)
       return;
-    if (waiting == block->threads)
+    if (waiting == block->threads) {
+      block->shared.passBarrier();
       for (int32_t i = 0; i < block->threads; ++i)
         block->all[size_t(i)].state = State::Ready;
-    else if (!moved)
+    } else if (!moved)
       misuse("waits for threads of its block that do not come");
   }
 }
@@ -163,13 +171,16 @@ void para_gpu_group_barrier(int32_t group) { meet(0, 0, group, false); }
 int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { return meet(value, distance, group, true); }
 
 void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes) {
-  uintptr_t at = reinterpret_cast<uintptr_t>(address), shared = reinterpret_cast<uintptr_t>(block->shared.data());
+  uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  SharedMemory &shared = block->shared;
   if (at % uintptr_t(alignment))
     misuse(text("%lld bytes from an address that is no multiple of %d", (long long)bytes, alignment));
-  // Beside shared memory there is room of the same vector's, which is nobody's.
-  if (at - shared < block->shared.size() * 8) {
-    if (size_t(bytes) > block->sharedBytes || at - shared > block->sharedBytes - size_t(bytes))
-      misuse(text("%s %lld bytes from byte %zu of the %zu of shared memory", writes ? "writes" : "reads", (long long)bytes, size_t(at - shared), block->sharedBytes));
+  if (shared.isNear(at)) {
+    size_t begin = at - reinterpret_cast<uintptr_t>(shared.data());
+    if (size_t(bytes) > shared.size() || begin > shared.size() - size_t(bytes))
+      misuse(text("%s %lld bytes from byte %zu of the %zu of shared memory", writes ? "writes" : "reads", (long long)bytes, begin, shared.size()));
+    if (int32_t other = shared.touch(begin, begin + size_t(bytes), block->current, SharedMemory::Access(writes)); other >= 0)
+      misuse(text("a race: %s byte %zu of shared memory, which thread %d touches too: no barrier orders the two", writes ? "writes" : "reads", begin, other));
     return address;
   }
   uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
@@ -188,21 +199,27 @@ void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads
   mine.threads = threads;
   if (mine.all.size() < size_t(threads))
     mine.all.resize(size_t(threads));
-  mine.sharedBytes = size_t(sharedBytes);
-  mine.shared.resize(size_t(sharedBytes + 15) / 16 * 2 + 8);
-  // Blocks run in any order on a GPU: from anywhere, by any step that reaches all.
-  int64_t first = int64_t(random() % uint64_t(blocks)), step = 1 + int64_t(random() % uint64_t(blocks));
-  while (std::gcd(step, blocks) != 1)
-    ++step;
-  for (int64_t i = 0, at = first; i < blocks; ++i, at = (at + step) % blocks) {
+  // Blocks run in any order on a GPU, and their threads do: from anywhere, by any step that reaches all.
+  auto stepFor = [](int64_t count) {
+    int64_t step = 1 + int64_t(random() % uint64_t(count));
+    while (std::gcd(step, count) != 1)
+      ++step;
+    return step;
+  };
+  int64_t at = int64_t(random() % uint64_t(blocks)), step = stepFor(blocks);
+  for (int64_t i = 0; i < blocks; ++i, at = (at + step) % blocks) {
     mine.number = int32_t(at);
+    mine.first = int32_t(random() % uint64_t(threads));
+    mine.step = int32_t(stepFor(threads));
     memory().viewer->block = mine.number;
-    std::memset(mine.shared.data(), 0xff, mine.shared.size() * 8);
+    mine.shared.start(size_t(sharedBytes), threads);
     if (kernel.waits)
       runCooperative();
     else
-      for (mine.current = 0; mine.current < threads; ++mine.current)
+      for (int32_t turn = 0; turn < threads; ++turn) {
+        mine.current = mine.at(turn);
         kernel.function(args);
+      }
   }
 }
 

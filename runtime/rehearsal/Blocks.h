@@ -22,8 +22,8 @@ void para_gpu_group_barrier(int32_t group);
 /// The value that the thread whose number in the warp differs by the bits of `distance` brings; both are in `group`.
 int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group);
 
-/// Before each load and store of a kernel, unless it is of the thread's own memory: where the bytes are. An access that the kernel may not
-/// make ends the program.
+/// Before each load (`writes` 0) and store (1, or 2 for an atomic one) of a kernel, unless it is of the thread's own memory: where the bytes
+/// are. An access that the kernel may not make ends the program.
 void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes);
 }
 

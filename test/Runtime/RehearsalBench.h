@@ -61,13 +61,41 @@ inline void endedThread(const int64_t *) {
 }
 inline void beyondBlock(const int64_t *) { para_gpu_group_barrier(0xffff); }
 inline void beyondShared(const int64_t *) { para_rehearse_access(static_cast<char *>(para_gpu_shared()) + 60, 8, 4, 1); }
+/// A value goes round: each thread reads its neighbour's, behind a barrier of the kind that the kernel has.
+inline int32_t *sharedAt(int32_t i, bool writes) {
+  return static_cast<int32_t *>(para_rehearse_access(static_cast<int32_t *>(para_gpu_shared()) + i, 4, 4, writes));
+}
+template <int barriers> void passRound(const int64_t *) {
+  int32_t mine = para_gpu_thread();
+  *sharedAt(mine, true) = mine;
+  if (barriers & 1)
+    para_gpu_barrier();
+  if (barriers & 2)
+    para_gpu_group_barrier(-1);
+  if (barriers & 4)
+    para_gpu_shuffle(0, 1, -1);
+  int32_t theirs = *sharedAt((mine + 1) % 64, false);
+  if (barriers & 8)
+    para_gpu_barrier();
+  if (barriers)
+    *sharedAt(mine, true) = theirs;
+}
+/// All say so at once, and look behind a barrier.
+inline void sayTogether(const int64_t *) {
+  *static_cast<int32_t *>(para_rehearse_access(para_gpu_shared(), 4, 4, 2)) = 1;
+  para_gpu_barrier();
+  sharedAt(0, false);
+}
 inline void misaligned(const int64_t *args) { para_rehearse_access(reinterpret_cast<char *>(args[0]) + 4, 8, 8, 0); }
 inline void hidden(const int64_t *args) { *reinterpret_cast<volatile float *>(args[0]) = 1; }
 
 inline const para_thread_kernel kernels[] = {{"add_one", addOne, 2, 32, 0},           {"uneven", unevenBarrier, 0, 32, 1}, {"strange", strangeShuffle, 0, 32, 1},
                                       {"beyond_shared", beyondShared, 0, 1, 0}, {"misaligned", misaligned, 1, 32, 0}, {"hidden", hidden, 1, 1, 0},
                                       {"other_groups", otherGroups, 0, 32, 1},  {"not_its_group", notItsGroup, 0, 32, 1},   {"ended", endedThread, 0, 3, 1},
-                                      {"beyond_block", beyondBlock, 0, 8, 1},   {"write_next", writeNext, 2, 2, 0},         {"read_first", readFirst, 2, 1, 0}};
+                                      {"beyond_block", beyondBlock, 0, 8, 1},   {"write_next", writeNext, 2, 2, 0},         {"read_first", readFirst, 2, 1, 0},
+                                      {"both_barriers", passRound<9>, 0, 64, 1}, {"one_barrier", passRound<1>, 0, 64, 1},   {"group_barrier", passRound<2>, 0, 64, 1},
+                                      {"shuffled", passRound<4>, 0, 64, 1},      {"no_barrier", passRound<0>, 0, 64, 1},
+                                      {"say_together", sayTogether, 0, 64, 1}};
 
 constexpr int64_t count = 64, bytes = count * 4;
 
