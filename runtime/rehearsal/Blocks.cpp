@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Blocks.h"
+#include "BlockMemory.h"
 #include "Machine.h"
 #include "Rehearsal.h"
-#include "SharedMemory.h"
 
 #include <csetjmp>
 #include <cstring>
@@ -37,13 +37,13 @@ struct Block {
   int32_t number = 0, current = 0, threads = 0;
   std::vector<Thread> all;
   jmp_buf scheduler;
-  SharedMemory shared;
+  BlockMemory memory;
   int32_t first = 0, step = 1; ///< the order of its threads
   int32_t at(int32_t i) const { return int32_t((first + int64_t(i) * step) % threads); }
 };
 
 constexpr size_t stackBytes = 64 << 10;
-constexpr int32_t warp = SharedMemory::warp;
+constexpr int32_t warp = BlockMemory::warp;
 Block *block = nullptr;
 
 [[noreturn]] void misuse(const std::string &what) {
@@ -110,7 +110,7 @@ bool releaseGroup(int32_t first, uint32_t group) {
       orders &= !mine.shuffles;
     }
   if (orders)
-    block->shared.passGroup(first, group);
+    block->memory.passGroup(first, group);
   return true;
 }
 
@@ -136,7 +136,7 @@ void runCooperative() {
     if (ended == block->threads)
       return;
     if (waiting == block->threads) {
-      block->shared.passBarrier();
+      block->memory.passBarrier();
       for (int32_t i = 0; i < block->threads; ++i)
         block->all[size_t(i)].state = State::Ready;
     } else if (!moved)
@@ -147,7 +147,7 @@ void runCooperative() {
 
 int32_t para_gpu_thread() { return block->current; }
 int32_t para_gpu_block() { return block->number; }
-void *para_gpu_shared() { return block->shared.data(); }
+void *para_gpu_shared() { return block->memory.data(); }
 
 void para_gpu_barrier() {
   block->all[size_t(block->current)].state = State::AtBarrier;
@@ -172,21 +172,29 @@ int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { retur
 
 void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes) {
   uintptr_t at = reinterpret_cast<uintptr_t>(address);
-  SharedMemory &shared = block->shared;
+  BlockMemory &mine = block->memory;
+  auto access = BlockMemory::Access(writes);
+  const char *does = writes ? "writes" : "reads";
   if (at % uintptr_t(alignment))
     misuse(text("%lld bytes from an address that is no multiple of %d", (long long)bytes, alignment));
-  if (shared.isNear(at)) {
-    size_t begin = at - reinterpret_cast<uintptr_t>(shared.data());
-    if (size_t(bytes) > shared.size() || begin > shared.size() - size_t(bytes))
-      misuse(text("%s %lld bytes from byte %zu of the %zu of shared memory", writes ? "writes" : "reads", (long long)bytes, begin, shared.size()));
-    if (int32_t other = shared.touch(begin, begin + size_t(bytes), block->current, SharedMemory::Access(writes)); other >= 0)
-      misuse(text("a race: %s byte %zu of shared memory, which thread %d touches too: no barrier orders the two", writes ? "writes" : "reads", begin, other));
+  auto notOrdered = [&](const std::string &where, int32_t other) {
+    misuse(std::string("a race: ") + does + " " + where + text(", which thread %d touches too: no barrier orders the two", other));
+  };
+  if (mine.isNear(at)) {
+    size_t begin = at - reinterpret_cast<uintptr_t>(mine.data());
+    if (size_t(bytes) > mine.size() || begin > mine.size() - size_t(bytes))
+      misuse(text("%s %lld bytes from byte %zu of the %zu of shared memory", does, (long long)bytes, begin, mine.size()));
+    if (int32_t other = mine.touchShared(begin, size_t(bytes), block->current, access); other >= 0)
+      notOrdered(text("byte %zu of shared memory", begin), other);
     return address;
   }
   uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (at - here < stackBytes)
     return address;
-  return memory().access(at, size_t(bytes), writes);
+  char *found = memory().access(at, size_t(bytes), writes);
+  if (int32_t other = mine.touchDevice(at, size_t(bytes), block->current, access); other >= 0)
+    notOrdered(memory().nameOf(at), other);
+  return found;
 }
 
 namespace para::runtime::rehearsal {
@@ -212,7 +220,7 @@ void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads
     mine.first = int32_t(random() % uint64_t(threads));
     mine.step = int32_t(stepFor(threads));
     memory().viewer->block = mine.number;
-    mine.shared.start(size_t(sharedBytes), threads);
+    mine.memory.start(size_t(sharedBytes), threads);
     if (kernel.waits)
       runCooperative();
     else

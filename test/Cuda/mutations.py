@@ -4,8 +4,8 @@
     test/Cuda/mutations.py [--count 140] [--least 100] [--seeds 1,2,3,4] [--seed 1] [--jobs N]
 
 A mutation drops an event's record or wait, moves it past an op, puts an op on another stream, shifts a buffer, changes a collective's count,
-reduction, communicator or order, drops one, or drops the wait for a message (para-mutate-device.cpp). Each mutant is rehearsed under the
-seeds. Prints a table: kind of mutation, made, and by what it was found: the compiler's checks, a race, memory (bounds, or never written), ranks
+reduction, communicator or order, drops one, drops the wait for a message, or a kernel's barrier (para-mutate-device.cpp). Each mutant is
+rehearsed under the seeds. Prints a table: kind of mutation, made, and by what it was found: the compiler's checks, a race, memory (bounds, or never written), ranks
 that disagree, ranks that wait for one another, misuse of the interface, or other numbers than the program's own. A mutant that is none of that is
 equivalent: nothing that it leaves unordered touches the same bytes, in any order, and its numbers are the same to the last bit. Those are
 listed and not counted, with how many pairs of calls they no longer put in order (Order.cpp, which knows nothing of the rehearsal): 0 where

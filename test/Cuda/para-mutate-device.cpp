@@ -50,6 +50,11 @@ public:
       for (Operation &op : segment.getBody().front())
         visit(segment, &op);
     });
+    module.walk([&](func::CallOp call) {
+      StringRef callee = call.getCallee();
+      if (callee == "para_gpu_barrier" || callee == "para_gpu_group_barrier")
+        mutations.push_back({"barrier dropped", (call->getParentOfType<func::FuncOp>().getName() + " " + callee).str(), [=] { call->erase(); }});
+    });
   }
   std::vector<Mutation> mutations;
 

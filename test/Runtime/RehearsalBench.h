@@ -86,6 +86,17 @@ inline void sayTogether(const int64_t *) {
   para_gpu_barrier();
   sharedAt(0, false);
 }
+inline void swapNeighbours(const int64_t *args) { // each thread's value goes to the other one of a pair
+  int64_t mine = para_gpu_thread();
+  float value = *at(args[0], mine, false);
+  if (args[1] < 0)
+    para_gpu_group_barrier(-1);
+  *at(args[0], mine ^ 1, true) = value;
+}
+inline void swapOrdered(const int64_t *args) {
+  int64_t ordered[] = {args[0], -1};
+  swapNeighbours(ordered);
+}
 inline void misaligned(const int64_t *args) { para_rehearse_access(reinterpret_cast<char *>(args[0]) + 4, 8, 8, 0); }
 inline void hidden(const int64_t *args) { *reinterpret_cast<volatile float *>(args[0]) = 1; }
 
@@ -95,7 +106,7 @@ inline const para_thread_kernel kernels[] = {{"add_one", addOne, 2, 32, 0},     
                                       {"beyond_block", beyondBlock, 0, 8, 1},   {"write_next", writeNext, 2, 2, 0},         {"read_first", readFirst, 2, 1, 0},
                                       {"both_barriers", passRound<9>, 0, 64, 1}, {"one_barrier", passRound<1>, 0, 64, 1},   {"group_barrier", passRound<2>, 0, 64, 1},
                                       {"shuffled", passRound<4>, 0, 64, 1},      {"no_barrier", passRound<0>, 0, 64, 1},
-                                      {"say_together", sayTogether, 0, 64, 1}};
+                                      {"say_together", sayTogether, 0, 64, 1},   {"swap", swapNeighbours, 2, 32, 1},         {"swap_ordered", swapOrdered, 2, 32, 1}};
 
 constexpr int64_t count = 64, bytes = count * 4;
 

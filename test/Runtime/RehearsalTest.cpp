@@ -93,6 +93,13 @@ TEST(Rehearsal, FindsRacesInABlock) {
   }
 }
 
+TEST(Rehearsal, FindsRacesInABlockOverDeviceMemory) {
+  EXPECT_EXIT({ Bench bench; bench.zero(); bench.launch("swap_ordered", 0, 0, 1); bench.finish(); std::exit(0); }, ::testing::ExitedWithCode(0), "");
+  EXPECT_FOUND({ Bench bench; bench.zero(); bench.as("k").launch("swap", 0, 0, 1); bench.finish(); },
+               "k: the kernel swap of 'k' on stream 0: block 0, thread [0-9]+: a race: (reads|writes) byte [0-9]+ of the arena of 256 bytes, which thread [0-9]+ "
+               "touches too: no barrier orders the two");
+}
+
 TEST(Rehearsal, FindsWhatNobodyWrote) {
   EXPECT_FOUND({ Bench bench; bench.as("early").launch("add_one", 0); bench.finish(); },
                "early: the kernel add_one of 'early' on stream 0 reads byte [0-9]+ of the arena of 256 bytes: nobody has written it");

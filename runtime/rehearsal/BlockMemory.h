@@ -1,11 +1,11 @@
-//===- SharedMemory.h - Which threads touched a block's memory --*- C++ -*-===//
+//===- BlockMemory.h - What the threads of a block touch --------*- C++ -*-===//
 //
 // Threads of a block are in no order between two barriers of the block, unless they are of one warp and meet in a barrier of a group. A shuffle
-// exchanges values but orders no stores.
+// exchanges values but orders no stores. That is so for shared memory, which is here, and for device memory.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PARA_RUNTIME_REHEARSAL_SHAREDMEMORY_H
-#define PARA_RUNTIME_REHEARSAL_SHAREDMEMORY_H
+#ifndef PARA_RUNTIME_REHEARSAL_BLOCKMEMORY_H
+#define PARA_RUNTIME_REHEARSAL_BLOCKMEMORY_H
 
 #include <cstddef>
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace para::runtime::rehearsal {
 
-class SharedMemory {
+class BlockMemory {
 public:
   static constexpr int32_t warp = 32;
   enum Access { Read = 0, Write = 1, AtomicWrite = 2 }; ///< atomic ones may come at the same time
-  /// A new block: its memory is filled with NaNs.
+  /// A new block: its shared memory is filled with NaNs.
   void start(size_t bytes, int32_t threads);
   char *data() { return reinterpret_cast<char *>(memory.data()); }
   size_t size() const { return bytes; }
-  /// Whether an address is in this memory, or not far behind it.
+  /// Whether an address is in shared memory, or not far behind it.
   bool isNear(uintptr_t address) { return address - reinterpret_cast<uintptr_t>(memory.data()) < memory.size() * 8; }
-  /// Notes an access within the memory; another thread with which it is in conflict, or -1.
-  int32_t touch(size_t begin, size_t end, int32_t thread, Access access);
+  /// Notes an access within shared memory; another thread with which it is in conflict, or -1.
+  int32_t touchShared(size_t begin, size_t bytes, int32_t thread, Access access);
+  int32_t touchDevice(uintptr_t begin, size_t bytes, int32_t thread, Access access);
   /// All threads have met.
   void passBarrier();
   /// The threads of a warp whose bits are set have met.
@@ -39,6 +40,15 @@ private:
     uint32_t writerMeetings, readerMeetings; ///< of its warp before
     uint32_t readers;                        ///< lanes
   };
+  /// Of device memory: those words that this block has touched, in a table with open addressing.
+  struct Entry {
+    uintptr_t address = 0;
+    uint32_t block = 0; ///< entries of blocks before are free
+    Word word;
+  };
+  static constexpr Word fresh = {-1, -1, -1, false, 0, 0, 0, 0, 0};
+  Word &find(uintptr_t address);
+  int32_t touch(Word &word, int32_t thread, Access access);
   static constexpr int32_t nobody = -1, severalWarps = -2;
   bool haveMet(int32_t ofWarp, uint32_t since, uint32_t lanes) const;
   bool isBehind(const Word &word, int32_t writer, int32_t thread) const;
@@ -46,8 +56,9 @@ private:
   std::vector<uint64_t> memory;
   std::vector<Word> words;
   std::vector<std::vector<uint32_t>> meetings; ///< by warp: groups since the last barrier
-  size_t bytes = 0;
-  uint32_t round = 0;
+  std::vector<Entry> table = std::vector<Entry>(1 << 12);
+  size_t bytes = 0, used = 0;
+  uint32_t round = 0, block = 0;
 };
 
 } // namespace para::runtime::rehearsal
