@@ -5,6 +5,7 @@
 // barrier.
 //
 //===----------------------------------------------------------------------===//
+#undef _FORTIFY_SOURCE // which takes a jump to another stack for a mistake
 #include "Blocks.h"
 #include "BlockMemory.h"
 #include "Machine.h"
