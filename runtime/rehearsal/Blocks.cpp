@@ -84,6 +84,7 @@ void enter() {
 
 /// Frees the threads of a group when all of them are there.
 bool releaseGroup(int32_t first, uint32_t group) {
+  bool shuffles = block->all[size_t(block->current)].shuffles;
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1) {
       if (first + i >= block->threads)
@@ -95,8 +96,9 @@ bool releaseGroup(int32_t first, uint32_t group) {
         return false;
       if (other.group != group)
         misuse("threads of a warp wait for different groups");
+      if (other.shuffles != shuffles)
+        misuse("some threads of a group shuffle where others are at a barrier");
     }
-  bool orders = true;
   int32_t values[warp];
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1)
@@ -108,9 +110,8 @@ bool releaseGroup(int32_t first, uint32_t group) {
         misuse("a shuffle reads a thread outside of its group");
       mine.value = values[i ^ mine.distance];
       mine.state = State::Ready;
-      orders &= !mine.shuffles;
     }
-  if (orders)
+  if (!shuffles)
     block->memory.passGroup(first, group);
   return true;
 }
@@ -124,8 +125,8 @@ void runCooperative() {
     for (int32_t turn = 0; turn < block->threads; ++turn) {
       int32_t i = block->at(turn);
       Thread &thread = block->all[size_t(i)];
+      block->current = i;
       if (thread.state == State::Ready) {
-        block->current = i;
         resume(thread);
         moved = true;
       }

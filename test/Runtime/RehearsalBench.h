@@ -54,6 +54,12 @@ inline void unevenBarrier(const int64_t *) {
 }
 inline void strangeShuffle(const int64_t *) { para_gpu_shuffle(1, 8, para_gpu_thread() < 8 ? 0xff : 0xff00); }
 inline void otherGroups(const int64_t *) { para_gpu_group_barrier(para_gpu_thread() == 0 ? 0x3 : 0x7); }
+inline void otherCalls(const int64_t *) {
+  if (para_gpu_thread() == 0)
+    para_gpu_group_barrier(0x3);
+  else
+    para_gpu_shuffle(0, 1, 0x3);
+}
 inline void notItsGroup(const int64_t *) { para_gpu_group_barrier(0x2); }
 inline void endedThread(const int64_t *) {
   if (para_gpu_thread() > 0)
@@ -106,7 +112,8 @@ inline const para_thread_kernel kernels[] = {{"add_one", addOne, 2, 32, 0},     
                                       {"beyond_block", beyondBlock, 0, 8, 1},   {"write_next", writeNext, 2, 2, 0},         {"read_first", readFirst, 2, 1, 0},
                                       {"both_barriers", passRound<9>, 0, 64, 1}, {"one_barrier", passRound<1>, 0, 64, 1},   {"group_barrier", passRound<2>, 0, 64, 1},
                                       {"shuffled", passRound<4>, 0, 64, 1},      {"no_barrier", passRound<0>, 0, 64, 1},
-                                      {"say_together", sayTogether, 0, 64, 1},   {"swap", swapNeighbours, 2, 32, 1},         {"swap_ordered", swapOrdered, 2, 32, 1}};
+                                      {"say_together", sayTogether, 0, 64, 1},   {"swap", swapNeighbours, 2, 32, 1},         {"swap_ordered", swapOrdered, 2, 32, 1},
+                                      {"other_calls", otherCalls, 0, 2, 1}};
 
 constexpr int64_t count = 64, bytes = count * 4;
 
