@@ -157,7 +157,7 @@ void Exchange::pause() {
   seat(rank).state = Seat::Waits;
   if (!isQuiet)
     waitsSince = now;
-  if (!hasSaid && now - waitsSince > timeoutSeconds / 4) {
+  if (!hasSaid && now - waitsSince > std::min(0.05, timeoutSeconds / 4)) {
     say(Seat::Waits, describeMine ? describeMine() : "waits for the other ranks to start");
     hasSaid = true;
   }
