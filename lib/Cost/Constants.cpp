@@ -13,6 +13,7 @@ static const Field<K> kKernelFields[] = {
     {"product_fraction", &K::productFraction, 0.01, 1, "of peak flops", "products of many full waves"},
     {"f8_fraction", &K::f8Fraction, 0.01, 1, "of product_fraction", "products of 8-bit elements"},
     {"unaligned_fraction", &K::unalignedFraction, 0.01, 1, "of a product's rate", "where rows of a matrix are no multiple of 128 bytes"},
+    {"odd_fraction", &K::oddFraction, 0.01, 1, "of a product's rate", "where rows of a matrix are no multiple of 16 bytes"},
     {"product_start", &K::productStart, 0, 1e4, "steps of the reduction", "filling and draining of a tile's pipeline"},
     {"wave_tail", &K::waveTail, 0, 1, "of a wave", "what is lost of idle multiprocessors in the last wave"},
     {"cache_bytes_per_second", &K::cacheBytesPerSecond, 0, 1e13, "bytes/second",
@@ -23,6 +24,7 @@ static const Field<K> kKernelFields[] = {
     {"attention_head", &K::attentionHead, 0, 1e4, "width of a head", "where softmax takes as long as the products"},
     {"stream_fraction", &K::streamFraction, 0.01, 1, "of the memory's rate", "kernels that stream"},
     {"vector_fraction", &K::vectorFraction, 0.01, 1, "of peak vector flops", "kernels that compute without products"},
+    {"host_factor", &K::hostFactor, 0.01, 10, "", "seconds of the host beside it, against ampere's"},
     {"reserved_bytes", &K::reservedBytes, 0, 1e11, "bytes", "workspaces of libraries for products"},
     {"start_seconds", &K::startSeconds, 0, 1, "seconds", "all multiprocessors to begin and to end"},
 };
@@ -83,15 +85,16 @@ static constexpr KernelConstants kAmpere = [] {
   c.productFraction = 0.81; // fit-runs; MAMF: 271.2 of 312
   // Whole runs of BLOOM with rows of 3600 bytes (fit-runs); "Matrix Multiplication Background", NVIDIA: multiples of 128 bytes on A100.
   // Other kinds take it over without a measurement.
-  c.unalignedFraction = 0.54;
-  c.productStart = 32;
-  c.waveTail = 1;
+  c.unalignedFraction = 0.59;
+  c.oddFraction = 0.4; // fit-runs: heads of 50257 tokens
+  c.productStart = 450; // fit-runs; what is multiplied alone fills its pipelines sooner
+  c.waveTail = 0.2; // fit-runs
   c.cacheBytesPerSecond = 50e9; // not measured: somewhat more than half of 64 bytes a clock
   c.convolutionFraction = 0.8;  // not measured
   c.attentionFraction = 0.66;   // FlashAttention-2 (arXiv:2307.08691): up to 73 % forward and 63 % backward, which is 5/7 of the flops
   c.attentionStart = 256;       // not measured: shorter sequences are slower, as the figures there show
   c.attentionHead = 16;         // likewise
-  c.streamFraction = 0.78; // fit-runs
+  c.streamFraction = 0.9; // fit-runs
   c.vectorFraction = 0.8; // not measured
   c.reservedBytes = 68 << 20;
   c.startSeconds = 3e-6;  // not measured: a ramp of all multiprocessors and a latency of memory each way
@@ -117,7 +120,10 @@ static constexpr KernelConstants kAda = [] {
 static constexpr KernelConstants kHopper = [] {
   KernelConstants c = kAmpere;
   c.productFraction = kOfMost * 794.5 / 989;    // MAMF of H100
+  c.productStart = 32;
+  c.waveTail = 1;
   c.streamFraction = 0.82;                      // fit-runs, with that
+  c.hostFactor = 0.8;                           // processors of a later generation; not measured alone
   c.reservedBytes = 96 << 20;
   c.f8Fraction = 1428 / 1979.0 / (794.5 / 989); // MAMF of H100 (1402.6) and H200 (1453.4)
   c.cacheBytesPerSecond = 110e9;                // not measured: clusters share what they read

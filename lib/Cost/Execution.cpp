@@ -1,9 +1,12 @@
 #include "para/Cost/Execution.h"
+#include "para/Support/JsonFile.h"
+#include "para/Support/Spec.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace para;
 
@@ -20,6 +23,7 @@ static const Field<E> kFields[] = {
     {"traffic_overlap", &E::trafficOverlap, 0, 1, "share", "of collectives within a layer that run beside its compute"},
     {"exchange_overlap", &E::exchangeOverlap, 0, 1, "share", "likewise of rows that are exchanged among experts"},
     {"sends_once", &E::sendsOnce, 0, 1, "0 or 1", "of a row for several experts of a block of ranks one copy enters the block"},
+    {"join_seconds", &E::joinSeconds, 0, 1, "seconds", "of a collective within a layer, until its last rank has come to it"},
     {"slowdown", &E::slowdown, 1, 10, "", "of collectives within a step, against one alone"},
     {"contention", &E::contention, 0, 1, "seconds/second", "of compute lost for communication beside it"},
     {"blocks_on_sends", &E::blocksOnSends, 0, 1, "0 or 1", "a stage computes nothing while it sends"},
@@ -38,6 +42,8 @@ static const Field<E> kFields[] = {
     {"update_passes", &E::updatePasses, 0, 1000, "bytes", "moved for each parameter besides the optimizer"},
     {"allocates", &E::allocates, 0, 1, "0 or 1", "memory is taken and given back as passes run: chunks of a stage share it"},
     {"workspace_bytes", &E::workspaceBytes, 0, 1e11, "bytes", "that libraries have taken besides what any of them does"},
+    {"held_boundaries", &E::heldBoundaries, 0, 100, "tensors", "of the size that a chunk of a pipeline's stage receives, referred to between steps"},
+    {"held_bytes", &E::heldBytes, 0, 1e11, "bytes", "of each chunk of a pipeline's stage, referred to between steps besides"},
     {"context_bytes", &E::contextBytes, 0, 1e11, "bytes", "of the vendor's libraries, outside the allocator"},
     {"fragmentation", &E::fragmentation, 0, 1, "share", "of what is allocated that the allocator loses"},
 };
@@ -49,9 +55,11 @@ static E makeCompiled() { return E(); }
 static E makeEager() {
   E e;
   e.kind = "eager";
-  e.kernelSeconds = 90e-6; // with the interpreter's part; fit-runs, as what follows
-  e.gradientSeconds = 10e-6;
-  e.messageSeconds = 8e-6;
+  e.kernelSeconds = 107e-6; // with the interpreter's part; fit-runs, as what follows
+  e.gradientSeconds = 33e-6;
+  e.messageSeconds = 18e-6;
+  e.joinSeconds = 195e-6;
+  e.updatePasses = 12; // unscaling, the norm, gradients of the masters' type
   e.accumulates = 1;
   e.allocates = 1;
   e.regathers = 1;
@@ -69,29 +77,38 @@ llvm::ArrayRef<Field<Execution>> Execution::getFields() { return kFields; }
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+static std::string toText(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
+
 llvm::Expected<Execution> Execution::get(llvm::StringRef spec) {
-  auto [kind, rest] = spec.split(':');
+  auto parsed = Spec::parse(spec);
+  if (!parsed)
+    return parsed.takeError();
   Execution execution;
-  if (kind == "compiled")
+  if (parsed->name == "compiled")
     execution = makeCompiled();
-  else if (kind == "eager")
+  else if (parsed->name == "eager")
     execution = makeEager();
   else
-    return fail("'" + kind + "' is none of " + llvm::join(getKinds(), ", "));
-  llvm::SmallVector<llvm::StringRef> parts;
-  rest.split(parts, ',', -1, false);
-  for (llvm::StringRef part : parts) {
-    auto [key, text] = part.split('=');
-    const auto *field = llvm::find_if(kFields, [key = key](const Field<E> &field) { return key == field.key; });
-    double value = 0;
+    return fail("'" + parsed->name + "' is none of " + llvm::join(getKinds(), ", "));
+  for (const auto &[key, text] : parsed->values) {
+    const auto *field = llvm::find_if(kFields, [&, key = key](const Field<E> &field) { return key == field.key; });
     if (field == std::end(kFields)) {
-      std::string keys;
+      llvm::SmallVector<llvm::StringRef> keys;
       for (const Field<E> &each : kFields)
-        keys += (keys.empty() ? "" : ", ") + std::string(each.key);
-      return fail("'" + key + "' is none of " + keys);
+        keys.push_back(each.key);
+      llvm::StringRef meant = findNearest(key, keys);
+      return fail("'" + key + "' is none of " + llvm::join(keys, ", ") + (meant.empty() ? "" : "; did you mean '" + meant.str() + "'?"));
     }
-    if (text.getAsDouble(value) || !(value >= field->least && value <= field->most))
-      return fail(llvm::formatv("'{0}': a number from {1:F0} to {2:E2} is needed", part, field->least, field->most).str());
+    double value = 0;
+    bool isNumber = !llvm::StringRef(text).getAsDouble(value) && value >= field->least && value <= field->most;
+    if (field->isSwitch() && (!isNumber || (value != 0 && value != 1)))
+      return fail("'" + key + "=" + text + "': 0 or 1 is needed");
+    if (!isNumber)
+      return fail("'" + key + "=" + text + "': a number from " + toText(field->least) + " to " + toText(field->most) + " is needed");
     execution.*field->member = value;
   }
   return execution;

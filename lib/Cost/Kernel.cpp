@@ -53,8 +53,11 @@ double getProductSeconds(const Device &device, const Kernel &kernel) {
     double edges = (1 + c.productStart / double(kernel.m)) * (1 + c.productStart / double(kernel.n)) * (1 + c.productStart / double(kernel.k));
     return std::max(kernel.flops * edges / rate, memory);
   }
-  if (int64_t line = 128 / getBytes(kernel.type); kernel.m % line || kernel.n % line || kernel.k % line)
-    rate *= c.unalignedFraction;
+  auto isWhole = [&](int64_t bytes) {
+    int64_t elements = bytes / getBytes(kernel.type);
+    return kernel.m % elements == 0 && kernel.n % elements == 0 && kernel.k % elements == 0;
+  };
+  rate *= isWhole(128) ? 1 : isWhole(16) ? c.unalignedFraction : c.oddFraction;
   double batch = double(std::max<int64_t>(1, kernel.batch)), m = double(kernel.m), n = double(kernel.n), k = double(kernel.k);
   double width = double(getBytes(kernel.type)), perUnit = rate / device.multiprocessors;
   double perStep = kernel.flops / (batch * m * n * k); // 2, for what is dense

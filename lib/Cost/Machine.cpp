@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 
@@ -105,6 +106,19 @@ int64_t Machine::getBucketBytes() const {
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+/// Machines that were meant: those whose names go on where `typed` ends, else the nearest.
+static std::string guessMachine(llvm::StringRef typed) {
+  llvm::SmallVector<llvm::StringRef> names, meant;
+  for (const Preset &preset : getPresets()) {
+    names.push_back(preset.name);
+    if (!typed.empty() && preset.name.starts_with(typed))
+      meant.push_back(preset.name);
+  }
+  if (llvm::StringRef nearest = findNearest(typed, names); meant.empty() && !nearest.empty())
+    meant.push_back(nearest);
+  return meant.empty() ? "" : "; did you mean " + llvm::join(meant, " or ") + "?";
+}
+
 static llvm::Expected<DeviceClass> parseClass(llvm::StringRef spec) {
   auto [name, count] = spec.split(':');
   std::string names;
@@ -114,7 +128,7 @@ static llvm::Expected<DeviceClass> parseClass(llvm::StringRef spec) {
       continue;
     auto [nodesText, devicesText] = count.split('x');
     int64_t nodes = 1, perNode = preset.devices;
-    bool bad = !count.empty() && (nodesText.getAsInteger(10, nodes) || nodes < 1);
+    bool bad = spec.contains(':') && (nodesText.getAsInteger(10, nodes) || nodes < 1);
     bad |= count.contains('x') && (devicesText.getAsInteger(10, perNode) || perNode < 1);
     if (!bad && (nodes > kMostRanks || perNode > kMostRanks / nodes))
       return fail("'" + spec + "' has more than " + llvm::Twine(kMostRanks) + " devices");
@@ -132,7 +146,7 @@ static llvm::Expected<DeviceClass> parseClass(llvm::StringRef spec) {
     }
     return devices;
   }
-  return fail("no machine is called '" + name + "'; there are " + names + ", or the name of a JSON file");
+  return fail("no machine is called '" + name + "'; there are " + names + ", or the name of a JSON file" + guessMachine(name));
 }
 
 llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
@@ -150,6 +164,8 @@ llvm::Expected<Machine> Machine::get(llvm::StringRef spec) {
   llvm::SmallVector<llvm::StringRef> parts;
   spec.split(parts, '+');
   for (llvm::StringRef part : parts) {
+    if (part.empty())
+      return fail("'" + spec + "' has a plus with no machine on one side of it");
     auto devices = parseClass(part);
     if (!devices)
       return devices.takeError();

@@ -85,6 +85,8 @@ template <typename T> llvm::Error readConstants(const llvm::json::Object &object
       auto number = value->getAsNumber();
       if (auto error = check(field.key, number, field.least, field.most))
         return error;
+      if (field.isSwitch() && *number != 0 && *number != 1)
+        return fail("'" + llvm::Twine(field.key) + "' of the machine must be 0 or 1");
       constants.*field.member = *number;
     }
   return llvm::Error::success();

@@ -1,4 +1,5 @@
 #include "Annotations.h"
+#include "PlanFlags.h"
 
 #include "para/Cost/Machine.h"
 #include "para/Driver/Race.h"
@@ -6,7 +7,6 @@
 #include "para/Import/OnnxImport.h"
 #include "para/Plan/NamedValues.h"
 #include "para/Plan/Planner.h"
-#include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -19,15 +19,16 @@ using namespace para;
 
 static llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+static std::string count(int64_t devices) { return std::to_string(devices) + (devices == 1 ? " device" : " devices"); }
+
 /// Ranks that flags ask for, and which flag; 0: none does.
-static std::pair<int64_t, std::string> getAskedRanks(const DriverOptions &options) {
+static std::pair<int64_t, std::string> findRanksFlag(const DriverOptions &options) {
   if (options.ranks > 0)
     return {options.ranks, "--ranks " + std::to_string(options.ranks)};
   if (!options.machine.empty())
     return {llvm::cantFail(Machine::get(options.machine)).getNumRanks(), "--machine=" + options.machine}; // checked with the flags
-  if (llvm::StringRef(options.plan).ends_with(".json")) {
-    auto json = readJsonFile("plan", options.plan);
-    auto plan = json ? Plan::fromJson(*json) : llvm::Expected<Plan>(json.takeError());
+  if (isPlanFile(options)) {
+    auto plan = readPlan(options.plan);
     if (plan)
       return {plan->getNumRanks(), "--plan=" + options.plan};
     llvm::consumeError(plan.takeError()); // reported when it is taken
@@ -38,7 +39,7 @@ static std::pair<int64_t, std::string> getAskedRanks(const DriverOptions &option
 llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const ModelOutline &outline, const DriverOptions &options) {
   if (outline.configurations.empty())
     return nullptr;
-  auto [ranks, flag] = getAskedRanks(options);
+  auto [ranks, flag] = findRanksFlag(options);
   llvm::SmallVector<const DeviceConfiguration *> fitting;
   std::string all;
   for (const DeviceConfiguration &configuration : outline.configurations) {
@@ -48,10 +49,11 @@ llvm::Expected<const DeviceConfiguration *> para::chooseConfiguration(const Mode
   }
   if (fitting.empty())
     return fail(flag + (ranks == options.ranks ? "" : " has " + std::to_string(ranks) + " ranks, which") +
-                " contradicts the model's annotations, which are for " + std::to_string(outline.configurations.front().numDevices) +
-                " devices: its configurations are " + all + "; --ignore-annotations leaves them out");
+                " contradicts the model's annotations, which are for " + count(outline.configurations.front().numDevices) +
+                ": its configurations are " + all + "; --ignore-annotations leaves them out");
   if (fitting.size() > 1)
-    llvm::errs() << "para-opt: note: the model has the configurations " << all << " devices; '" << fitting.front()->name << "' is taken\n";
+    llvm::errs() << "para-opt: note: the model has the configurations " << all << (outline.configurations.back().numDevices == 1 ? " device" : " devices") << "; '"
+                 << fitting.front()->name << "' is taken\n";
   return fitting.front();
 }
 

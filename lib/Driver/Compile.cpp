@@ -1,5 +1,6 @@
 #include "para/Driver/Compile.h"
 #include "Annotations.h"
+#include "Names.h"
 #include "PlanFlags.h"
 #include "para/Driver/Race.h"
 #include "para/Autodiff/Passes.h"
@@ -12,6 +13,7 @@
 #include "para/Partition/Passes.h"
 #include "para/Plan/Planner.h"
 #include "para/Plan/ShardingSearch.h"
+#include "para/Plan/Units.h"
 #include "para/Schedule/Passes.h"
 #include "para/Support/JsonFile.h"
 #include "para/Support/Output.h"
@@ -24,6 +26,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 
 #include <chrono>
@@ -100,6 +103,8 @@ public:
     if (failed(imported))
       return kInputAtFault;
     module = std::move(*imported);
+    if (failed(checkParameterNames(module->lookupSymbol<func::FuncOp>("main"), outline, options)))
+      return kInputAtFault;
     if (options.emit == "import")
       return print();
 
@@ -120,21 +125,21 @@ public:
     std::optional<Plan> raced;
     if (isRaced(options) && !isStageBeforePlan(options.emit)) {
       begin("plan");
+      if (int status = checkNames(); status != kDone)
+        return status;
       std::map<std::string, std::string> files;
       bool isWrongUsage = false;
       std::string printed;
       llvm::raw_string_ostream os(printed);
-      auto chosen = racePlans(*module, autodiff, options, os, files, isWrongUsage);
+      auto chosen = racePlans(*module, autodiff, options, os, files, notes, isWrongUsage);
       if (chosen && options.explainFiles.empty() && !options.planOut.empty())
         files[options.planOut] = toText(*chosen);
-      // Files first: who reads the rest may have gone (para-opt ... | head), which ends the process.
+      tell(printed, chosen ? &*chosen : nullptr);
       for (const auto &[path, text] : files)
         if (!writeText(path, text)) {
           llvm::consumeError(chosen.takeError());
           return kInputAtFault;
         }
-      llvm::outs() << printed;
-      llvm::outs().flush();
       if (!chosen)
         return complain(chosen.takeError(), isWrongUsage ? kWrongUsage : kRefused);
       if (!options.explainFiles.empty()) // which has compared them
@@ -155,9 +160,13 @@ public:
     begin("plan");
     if (!options.explainFiles.empty())
       return compare();
+    if (int status = raced ? kDone : checkNames(); status != kDone)
+      return status;
     std::string printed;
     llvm::raw_string_ostream os(printed);
     auto chosen = raced ? llvm::Expected<Plan>(std::move(*raced)) : choosePlan(*module, options, os);
+    if (!raced)
+      tell(printed, chosen ? &*chosen : nullptr);
     if (!chosen)
       return complain(chosen.takeError(), planFault);
     plan = std::move(*chosen);
@@ -167,8 +176,6 @@ public:
       return kRefused;
     if (!options.planOut.empty() && !writeText(options.planOut, toText(plan)))
       return kInputAtFault;
-    llvm::outs() << printed;
-    llvm::outs().flush();
     if (options.simulate)
       return kDone;
     if (options.emit == "onnx") {
@@ -218,20 +225,38 @@ private:
     return status;
   }
 
-  /// A plan file with its name in every error.
-  static llvm::Expected<Plan> readPlan(StringRef path) {
-    auto json = readJsonFile("plan", path);
-    if (!json)
-      return json.takeError();
-    auto plan = Plan::fromJson(*json);
-    if (!plan)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '" + path + "': " + llvm::toString(plan.takeError()));
-    return plan;
+  /// What --explain and --simulate show, at once: later steps may fail. And what is to be said of flags beside the plan that was taken.
+  void tell(StringRef printed, const Plan *chosen) {
+    llvm::outs() << printed;
+    llvm::outs().flush();
+    if (chosen && options.plan == "auto" && options.explainFiles.empty())
+      for (std::string &note : findIdleFlags(*chosen, options))
+        if (!llvm::is_contained(notes, note))
+          notes.push_back(std::move(note));
+    for (const std::string &note : notes)
+      llvm::errs() << "para-opt: note: " << note << "\n";
   }
 
   static std::string toText(const Plan &plan) { return llvm::formatv("{0:2}\n", llvm::json::Value(plan.toJson())); }
 
   static bool isStageBeforePlan(StringRef emit) { return emit == "import" || emit == "autodiff"; }
+
+  /// Names of values are the model's, whoever gives them: flags or a plan file.
+  int checkNames() {
+    auto main = module->lookupSymbol<func::FuncOp>("main");
+    if (failed(checkShards(main, outline, options, options.shards, "--shard")))
+      return kInputAtFault;
+    if (!isPlanFile(options) || !options.explainFiles.empty())
+      return kDone;
+    auto plan = readPlan(options.plan);
+    if (!plan)
+      return complain(plan.takeError(), kWrongUsage);
+    if (failed(checkStages(main, outline, plan->stages, "--plan=" + options.plan)))
+      return kWrongUsage;
+    std::map<std::string, std::string> all = plan->shards;
+    all.insert(options.shards.begin(), options.shards.end());
+    return succeeded(checkShards(main, outline, options, all, "--plan=" + options.plan + ": 'shard'")) ? kDone : kWrongUsage;
+  }
 
   int64_t getBatch() {
     auto batch = module->lookupSymbol<func::FuncOp>("main")->getAttrOfType<IntegerAttr>("para.batch");
@@ -262,40 +287,17 @@ private:
 
   /// Writes what --explain and --simulate show to `os`.
   llvm::Expected<Plan> choosePlan(ModuleOp module, const DriverOptions &options, llvm::raw_ostream &os) {
-    PlanRequest request;
-    request.ranks = std::max<int64_t>(1, options.ranks);
-    if (!options.machine.empty())
-      request.ranks = getMachine(1).getNumRanks();
-    if (!options.mesh.empty() && options.ranks == 0) {
-      request.ranks = 1;
-      for (auto &[axis, size] : options.mesh)
-        request.ranks = size > (int64_t(1) << 40) / request.ranks ? int64_t(1) << 40 : request.ranks * size; // refused below
-    }
-    request.batch = getBatch();
-    request.train = options.train;
+    planFault = kWrongUsage;
+    auto ranks = getAskedRanks(options);
+    if (!ranks)
+      return ranks.takeError();
+    PlanRequest request = makeRequest(options, getMachine(std::max<int64_t>(1, *ranks)), std::max<int64_t>(1, *ranks), getBatch());
     request.separable = !options.train || options.microbatches > 0 || request.batch < 2 || isSeparable(module);
     request.experts = countExperts(module.lookupSymbol<func::FuncOp>("main"));
-    request.microbatches = options.microbatches;
-    request.bucketBytes = getMachine(std::max<int64_t>(1, request.ranks)).getBucketBytes();
-    request.zero = options.zero;
-    request.schedule = options.schedule;
-    request.recompute = options.recompute;
-    request.sequenceParallel = options.sequenceParallel;
-    request.mesh = options.mesh;
-    request.shards = options.shards;
-    request.stages = options.stages;
-    planFault = kWrongUsage;
     if (llvm::Error error = checkBatch(std::nullopt, options, request.batch))
       return std::move(error);
-    if (StringRef(options.plan).ends_with(".json")) {
-      auto plan = readPlan(options.plan);
-      bool asked = options.ranks > 0 || !options.machine.empty() || !options.mesh.empty();
-      if (plan && asked && plan->getNumRanks() != request.ranks)
-        return llvm::createStringError(llvm::inconvertibleErrorCode(), "the plan '%s' is for %lld ranks, the flags ask for %lld", options.plan.c_str(), (long long)plan->getNumRanks(), (long long)request.ranks);
-      return finish(std::move(plan), module, request, os);
-    }
-    if (request.ranks > kMostRanks)
-      return llvm::createStringError(llvm::inconvertibleErrorCode(), "%lld ranks are asked for (--ranks, --machine); the most is %lld", (long long)request.ranks, (long long)kMostRanks);
+    if (isPlanFile(options))
+      return finish(readPlan(options.plan), module, request, os);
     if (options.plan != "auto") {
       request.zero = -1; // the recipe's own; another is refused
       return finish(makeRecipe(options.plan, request), module, request, os);
@@ -336,13 +338,10 @@ private:
   llvm::Expected<Plan> finish(llvm::Expected<Plan> plan, ModuleOp module, PlanRequest request, llvm::raw_ostream &os) {
     if (!plan)
       return plan;
-    if (llvm::Error error = addAsked(*plan, options))
-      return std::move(error);
-    if (llvm::Error error = checkAgainstFlags(*plan, options))
-      return std::move(error);
-    if (llvm::Error error = checkBatch(*plan, options, request.batch))
-      return std::move(error);
-    std::vector<Plan> plans = StringRef(options.plan).ends_with(".json") ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
+    plan = settlePlan(std::move(*plan), options, request.batch, notes);
+    if (!plan)
+      return plan;
+    std::vector<Plan> plans = isPlanFile(options) ? std::vector<Plan>{*plan} : getRecomputations(*plan, request);
     if (plans.size() == 1 && !options.explain && !options.simulate)
       return plan;
     request.ranks = plan->getNumRanks();
@@ -352,7 +351,29 @@ private:
   llvm::Expected<Plan> price(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, llvm::raw_ostream &os) {
     planFault = kRefused;
     auto memory = [this](ModuleOp scheduled) { return measureMemory(scheduled); };
-    return searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &os : nullptr, options.json);
+    auto best = searchPlan(module, plans, request, getMachine(request.ranks), memory, options.explain || options.simulate ? &os : nullptr, options.json);
+    if (best && options.explain && !options.json && request.batch < request.ranks && options.mesh.empty() && !isPlanFile(options))
+      explainFewer(module, *best, request, os);
+    return best;
+  }
+
+  /// Where ranks are more than samples, whether as many as samples would be faster.
+  void explainFewer(ModuleOp module, const Plan &best, PlanRequest request, llvm::raw_ostream &os) {
+    request.ranks = request.batch;
+    std::vector<Plan> plans;
+    if (options.plan == "auto")
+      plans = getCandidates(request);
+    else if (auto plan = makeRecipe(options.plan, request))
+      plans.push_back(std::move(*plan));
+    else
+      llvm::consumeError(plan.takeError());
+    std::optional<double> now = getSecondsPerStep(module, best, getMachine(best.getNumRanks())), fewest;
+    for (const Plan &plan : plans)
+      if (auto seconds = getSecondsPerStep(module, plan, getMachine(request.ranks)); seconds && (!fewest || *seconds < *fewest))
+        fewest = seconds;
+    if (now && fewest && *fewest < *now)
+      os << llvm::formatv("fewer ranks are faster: {0}, one for each sample (--ranks {0}), take {1} a step, {2} less\n", request.ranks, inSeconds(*fewest),
+                          inPercent(1 - *fewest / *now));
   }
 
   /// What the program of each stage will allocate.
@@ -383,7 +404,8 @@ private:
       llvm::errs() << llvm::formatv("para-opt: {0,-10} {1,8:F3} s\n", current, std::chrono::duration<double>(now - since).count());
     current = stage.str();
     since = now;
-    if (options.verbose && !stage.empty())
+    bool isWatched = options.progress == "always" || (options.progress == "auto" && llvm::sys::Process::StandardErrIsDisplayed());
+    if ((options.verbose || isWatched) && !stage.empty())
       llvm::errs() << "para-opt: " << stage << "\n";
   }
 
@@ -443,6 +465,7 @@ private:
   OwningOpRef<ModuleOp> module;
   Plan plan;
   int planFault = kWrongUsage;
+  std::vector<std::string> notes; ///< on flags, of the plan that is taken
   std::string current;
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };

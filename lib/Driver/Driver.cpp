@@ -59,6 +59,7 @@ int runPassTool(int argc, char **argv) {
 }
 
 int runDriver(int argc, char **argv) {
+  outliveReaders();
   auto options = parseDriverOptions(ArrayRef<const char *>(argv + 1, argc - 1));
   if (!options) {
     llvm::errs() << "para-opt: error: " << llvm::toString(options.takeError()) << "\n";
@@ -68,6 +69,8 @@ int runDriver(int argc, char **argv) {
     llvm::outs() << getDriverHelp();
     return 0;
   }
+  for (const std::string &note : options->notes)
+    llvm::errs() << "para-opt: note: " << note << "\n";
   if (options->version) {
     llvm::outs() << "para-opt 0.1 (LLVM " << LLVM_VERSION_STRING << ")\n";
     return 0;

@@ -2,11 +2,10 @@
 #include "PlanFlags.h"
 #include "para/IR/Program.h"
 #include "para/Plan/Explain.h"
-#include "para/Plan/NamedValues.h"
 #include "para/Plan/Planner.h"
+#include "para/Plan/Units.h"
 #include "para/Report/Report.h"
 #include "para/Simulate/Trace.h"
-#include "para/Support/JsonFile.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -57,30 +56,12 @@ void setPrecision(SearchOptions &search, const DriverOptions &options, func::Fun
   search.storage.dropout = execution.dropout != 0;
 }
 
-llvm::Expected<Plan> readPlan(llvm::StringRef path) {
-  auto json = readJsonFile("plan", path);
-  if (!json)
-    return json.takeError();
-  return Plan::fromJson(*json);
-}
-
-/// Names of `shards` are the model's: folding may leave a layer out.
-llvm::Error checkShards(func::FuncOp main, const std::map<std::string, std::string> &shards) {
-  NamedValues values(main);
-  for (const auto &[name, text] : shards)
-    if (!values.find(name))
-      return fail("--shard " + name + ": the model has no parameter, input or node of that name");
-  return llvm::Error::success();
-}
-
 /// The plan of a file, or a recipe's with what the flags leave open of it: sequence parallelism, recomputation. None if there is more to choose.
 llvm::Expected<std::vector<Plan>> getFixedPlans(const DriverOptions &options, PlanRequest request) {
-  if (llvm::StringRef(options.plan).ends_with(".json")) {
+  if (isPlanFile(options)) {
     auto plan = readPlan(options.plan);
     if (!plan)
       return plan.takeError();
-    if (plan->getNumRanks() != request.ranks)
-      return fail("the plan '" + options.plan + "' is for " + llvm::Twine(plan->getNumRanks()) + " ranks, the machine has " + llvm::Twine(request.ranks));
     return std::vector<Plan>{std::move(*plan)};
   }
   std::vector<Plan> plans;
@@ -99,23 +80,10 @@ llvm::Expected<std::vector<Plan>> getFixedPlans(const DriverOptions &options, Pl
 }
 /// The machine of the flags, or this one with the ranks that they ask for.
 llvm::Expected<Machine> getMachine(const DriverOptions &options) {
-  if (!options.machine.empty()) {
-    auto machine = Machine::get(options.machine);
-    if (machine && options.ranks > 0 && options.ranks != machine->getNumRanks())
-      return fail("--ranks " + llvm::Twine(options.ranks) + " contradicts --machine=" + options.machine + ", which has " + llvm::Twine(machine->getNumRanks()) + " devices: leave one of them out");
-    return machine;
-  }
-  int64_t ranks = options.ranks;
-  if (ranks == 0 && llvm::StringRef(options.plan).ends_with(".json")) {
-    auto plan = readPlan(options.plan);
-    if (!plan)
-      return plan.takeError();
-    ranks = plan->getNumRanks();
-  }
-  for (const auto &[axis, size] : options.mesh)
-    if (options.ranks == 0)
-      ranks = std::min(kMostRanks, std::max<int64_t>(1, ranks) * std::min(size, kMostRanks));
-  return Machine::getHost(std::max<int64_t>(1, ranks));
+  auto ranks = getAskedRanks(options);
+  if (!ranks)
+    return ranks.takeError();
+  return options.machine.empty() ? Machine::getHost(std::max<int64_t>(1, *ranks)) : Machine::get(options.machine);
 }
 
 /// The two plans of --explain, priced as the race prices them.
@@ -192,6 +160,17 @@ int64_t countTokens(func::FuncOp main, int64_t batch) {
   }
   return 0;
 }
+/// Of a plan that cannot be priced: why, and the fastest that the flags do not allow.
+void printFault(const RacedPlan &refused, const Explanation &why, llvm::raw_ostream &os) {
+  os << "  " << refused.plan.recipe << ": " << refused.fault << "\n";
+  const RacedPlan *other = nullptr;
+  for (const Alternative &alternative : why.alternatives)
+    if (alternative.plan && alternative.plan->fault.empty() && (!other || alternative.plan->price.seconds < other->price.seconds))
+      other = &*alternative.plan;
+  if (other)
+    os << llvm::formatv("  way out: {0} ({1}: {2} a step)\n", describeFlags(other->plan), other->plan.recipe, inSeconds(other->price.seconds));
+}
+
 /// Where selective recomputation was asked for, and neither seconds nor bytes of the plan are others for it.
 void noteMoot(PlanRace &race, const RacedPlan &chosen) {
   if (!chosen.isPriced() || chosen.plan.recompute != "selective" || race.getOptions().request.recompute != "selective")
@@ -211,7 +190,7 @@ bool para::isRaced(const DriverOptions &options) {
 }
 
 llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
-                                     std::map<std::string, std::string> &files, bool &isWrongUsage) {
+                                     std::map<std::string, std::string> &files, std::vector<std::string> &notes, bool &isWrongUsage) {
   isWrongUsage = true;
   auto machine = getMachine(options);
   if (!machine)
@@ -226,22 +205,9 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   search.execution = std::move(*execution);
   setPrecision(search, options, main);
   search.onlyCompiled = !options.simulate;
-  PlanRequest &request = search.request;
   auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
-  request.ranks = search.machine.getNumRanks();
-  request.batch = batch ? batch.getInt() : 1;
-  request.train = options.train;
-  request.microbatches = options.microbatches;
-  request.bucketBytes = search.machine.getBucketBytes();
-  request.zero = options.zero;
-  request.schedule = options.schedule;
-  request.recompute = options.recompute;
-  request.sequenceParallel = options.sequenceParallel;
-  request.noSequenceParallel = options.noSequenceParallel;
-  request.evenStages = options.evenStages;
-  request.mesh = options.mesh;
-  request.shards = options.shards;
-  request.stages = options.stages;
+  PlanRequest &request = search.request;
+  request = makeRequest(options, search.machine, search.machine.getNumRanks(), batch ? batch.getInt() : 1);
   if (llvm::Error error = checkBatch(std::nullopt, options, request.batch))
     return std::move(error);
   NodeParameters parameters = getNodeParameters(main);
@@ -257,15 +223,11 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   if (!fixed)
     return fixed.takeError();
   for (Plan &plan : *fixed) {
-    if (llvm::Error error = addAsked(plan, options))
-      return std::move(error);
-    if (llvm::Error error = checkAgainstFlags(plan, options))
-      return std::move(error);
-    if (llvm::Error error = checkBatch(plan, options, request.batch))
-      return std::move(error);
+    auto settled = settlePlan(std::move(plan), options, request.batch, notes);
+    if (!settled)
+      return settled.takeError();
+    plan = std::move(*settled);
   }
-  if (llvm::Error error = checkShards(imported.lookupSymbol<func::FuncOp>("main"), fixed->empty() ? request.shards : fixed->front().shards))
-    return std::move(error);
   if (!options.explainFiles.empty()) {
     PlanRace race(*folded, segments, search);
     if (llvm::Error error = compareFiles(race, options, os, isWrongUsage))
@@ -315,7 +277,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     if (why->refusal)
       printRefusal(*why->refusal, stream);
     else
-      stream << "  " << plans.front().plan.recipe << ": " << plans.front().fault << "\n";
+      printFault(plans.front(), *why, stream);
     return fail("no plan fits\n" + llvm::StringRef(text).rtrim());
   }
   Plan best = plans.front().plan;

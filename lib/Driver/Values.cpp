@@ -90,9 +90,10 @@ Expected<json::Object> para::describeSchedule(StringRef text) {
   json::Object object{{"kind", spec->name}};
   if (!is_contained({"constant", "linear", "cosine", "inverse-sqrt"}, spec->name))
     return fail("no learning-rate schedule is called '" + spec->name + "'; there are constant, linear, cosine, inverse-sqrt");
+  bool needsTotal = spec->name == "linear" || spec->name == "cosine"; // others have no end
+  if (Error error = checkKeys(*spec, needsTotal ? ArrayRef<StringRef>{"warmup", "total", "min"} : ArrayRef<StringRef>{"warmup"}))
+    return std::move(error);
   for (const auto &[key, value] : spec->values) {
-    if (!is_contained({"warmup", "total", "min"}, key))
-      return fail("a learning-rate schedule has no '" + key + "'; it has warmup, total, min");
     auto number = spec->getNumber(key, 0);
     if (!number)
       return number.takeError();
@@ -107,7 +108,6 @@ Expected<json::Object> para::describeSchedule(StringRef text) {
       return fail("'" + key + "=" + value + "' must be a number of steps, from 0 to 1e12");
     object[key] = int64_t(*number);
   }
-  bool needsTotal = spec->name == "linear" || spec->name == "cosine";
   if (needsTotal && object.getInteger("total").value_or(0) <= object.getInteger("warmup").value_or(0))
     return fail("'" + spec->name + "' needs total=T larger than its warmup");
   if (spec->name == "inverse-sqrt" && object.getInteger("warmup").value_or(0) < 1)
@@ -122,22 +122,21 @@ Error para::checkPlanName(StringRef text) {
 }
 
 Error para::checkMesh(const std::map<std::string, int64_t> &mesh) {
-  PlanRequest request;
-  request.mesh = mesh;
-  return makeMeshPlan(request).takeError();
+  return readMesh(mesh).takeError();
 }
 
 Expected<std::vector<std::string>> para::parseArch(StringRef text) {
   std::vector<std::string> arch;
-  SmallVector<StringRef> parts;
-  text.split(parts, ',', -1, false);
-  for (StringRef part : parts) {
+  if (text.trim(", ").empty())
+    return fail("no GPU is named: give sm_80 or a later one, as in --arch=sm_80,sm_90");
+  auto parts = splitList(text);
+  if (!parts)
+    return parts.takeError();
+  for (StringRef part : *parts) {
     if (Error error = checkArch(part))
       return std::move(error);
     if (!is_contained(arch, part))
       arch.push_back(part.str());
   }
-  if (arch.empty())
-    return fail("no GPU is named: give sm_80 or a later one, as in --arch=sm_80,sm_90");
   return arch;
 }

@@ -138,6 +138,8 @@ bool OnnxImporter::addInitializers() {
     }
   }
   if (std::vector<std::string> missing = rule.getFoldedParameters(); !missing.empty()) {
+    if (outline)
+      outline->foldedParameters = missing;
     InFlightDiagnostic remark = emitRemark(function.getLoc()) << missing.size() << " parameters are not in the file under their names, since the exporter tied or folded them: ";
     llvm::interleaveComma(ArrayRef(missing).take_front(5), remark, [&](const std::string &name) { remark << name; });
     if (missing.size() > 5)

@@ -1,6 +1,7 @@
 //===- Inputs.cpp - Shapes of the inputs, and which dimension is the batch ===//
 
 #include "Importer.h"
+#include "para/Support/JsonFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -119,10 +120,19 @@ bool OnnxImporter::bindInputs() {
   for (StringRef name : asks) {
     if (used.contains(name))
       continue;
-    InFlightDiagnostic error = emitError(UnknownLoc::get(context)) << "--dim " << name << "=" << options.dims.lookup(name) << ": the model has no such dimension; there are";
+    SmallVector<std::string> names;
     for (const Input &input : inputs)
       for (auto [axis, dim] : llvm::enumerate(input.dims))
-        error << " " << (dim.symbol.empty() ? (input.info->name() + "." + Twine(axis)).str() : dim.symbol);
+        if (std::string known = dim.symbol.empty() ? (input.info->name() + "." + Twine(axis)).str() : dim.symbol; !llvm::is_contained(names, known))
+          names.push_back(known);
+    InFlightDiagnostic error = emitError(UnknownLoc::get(context)) << "--dim " << name << "=" << options.dims.lookup(name) << ": the model has no such dimension; there are";
+    for (const std::string &known : names)
+      error << " " << known;
+    SmallVector<StringRef> known(names.begin(), names.end());
+    if (fixed) // by which the flag calls it
+      known.push_back("batch");
+    if (StringRef meant = findNearest(name, known); !meant.empty())
+      error << "; did you mean '" << meant << "'?";
     ok = false;
   }
   return ok;

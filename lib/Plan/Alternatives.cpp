@@ -72,6 +72,8 @@ double getSent(const PlanPrice &price) {
 /// What makes a plan slower: where most of the difference is.
 std::string explainSlower(const RacedPlan &plan, const RacedPlan &chosen) {
   double compute = plan.price.compute - chosen.price.compute, sent = getSent(plan.price) - getSent(chosen.price), wait = plan.price.bubble - chosen.price.bubble;
+  if (!chosen.isPriced())
+    return "";
   if (plan.price.seconds <= chosen.price.seconds)
     return "faster than the plan that was given";
   double most = std::max({compute, sent, wait});
@@ -98,7 +100,7 @@ std::string explainAbsence(const Kind &kind, const PlanRace &race, int64_t ranks
   if (kind.zero > 0 && !request.train)
     return "nothing is trained: there are no gradients and no states";
   if (kind.pipeline == Share::All && int64_t(race.getNumLayers()) < ranks)
-    return llvm::formatv("the model has {0} layers, too few for {1} stages", race.getNumLayers(), ranks).str();
+    return llvm::formatv("the model has {0} layer{1}, too few for {2} stages", race.getNumLayers(), race.getNumLayers() == 1 ? "" : "s", ranks).str();
   int parts = (kind.data != Share::One) + (kind.tensor != Share::One) + (kind.pipeline != Share::One) + (kind.expert != Share::One) + (kind.context != Share::One);
   if (parts >= 3 && ranks < int64_t(1) << parts)
     return llvm::formatv("{0} devices have no {1} factors", ranks, parts == 3 ? "three" : "four").str();

@@ -86,6 +86,8 @@ private:
       if (!constraint)
         return main.emitError() << "--shard " << name << ": " << llvm::toString(constraint.takeError());
       Value value = values.find(name);
+      if (!value && isa_and_nonnull<BlockArgument>(values.find(StringRef(name).rsplit('/').first)))
+        continue; // the state of a parameter that is not trained here
       if (!value)
         return main.emitError() << "--shard " << name << ": the model has no parameter, input or node of that name";
       if (llvm::Error error = constraint->check(typeOf(value)))

@@ -14,6 +14,7 @@ struct Candidate {
   Plan plan;
   std::optional<Price> price;
   std::string fault;  ///< why it is out
+  bool lacksMemory = false;
   bool exact = false; ///< memory is the lowered program's, not counted over the graph
 };
 

@@ -98,6 +98,7 @@ Value para::toJson(const RacedPlan &raced, const SearchOptions &options) {
                             {"temporary", int64_t(stage.temporary)},
                             {"inputs", int64_t(stage.inputs)},
                             {"reserved", int64_t(stage.reserved)},
+                            {"held", int64_t(stage.held)},
                             {"steady", int64_t(stage.getSteady())}});
   }
   Object exposed;

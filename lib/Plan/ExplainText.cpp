@@ -9,6 +9,7 @@ using namespace para;
 
 namespace {
 constexpr size_t mostRows = 16;
+constexpr double leastShown = 0.05e-6; // what is written as 0.0 us is nothing
 
 void printRow(const RacedPlan &raced, const RacedPlan &best, std::pair<unsigned, unsigned> widths, llvm::raw_ostream &os) {
   bool isPriced = raced.isPriced();
@@ -38,11 +39,15 @@ void para::printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &optio
   os << "    " << llvm::left_justify("plan", widths.first) << " " << llvm::left_justify("mesh", widths.second) << llvm::formatv(" {0,5} {1,11} {2,8} {3,11}\n", "M", "step", "slower", "memory");
   for (const RacedPlan *raced : shown)
     printRow(*raced, best, widths, os);
+  if (!best.isPriced()) {
+    os << "\nnone of them can be taken\n";
+    return;
+  }
   const PlanPrice &price = best.price;
   os << llvm::formatv("\nchosen: {0}, {1}, {2} microbatches\n", best.plan.recipe, describeMesh(best.plan), best.plan.microbatches);
   os << llvm::formatv("  step {0}: compute {1}", inSeconds(price.seconds), inSeconds(price.compute));
   for (const auto &[kind, seconds] : price.exposed)
-    if (seconds > 0)
+    if (seconds >= leastShown)
       os << (kind == "parameters" ? ", gathering of parameters " : ", communication " + kind + " ") << inSeconds(seconds);
   os << ", waiting " << inSeconds(price.bubble) << llvm::formatv("; {0:F1} % of the devices' peak\n", 100 * price.getUtilization());
   for (auto [stage, memory] : llvm::enumerate(price.memory)) {
@@ -117,8 +122,9 @@ void printAlternatives(const Explanation &why, llvm::raw_ostream &os) {
     }
     const RacedPlan &raced = *alternative.plan;
     double more = why.chosen.price.seconds > 0 ? raced.price.seconds / why.chosen.price.seconds - 1 : 0;
-    os << llvm::formatv("{0,11} {1,9} {2,12}  {3,-30} M={4,-5} ", inSeconds(raced.price.seconds), (more < 0 ? "" : "+") + inPercent(more),
-                        inSignedBytes(raced.price.getPeakBytes() - why.chosen.price.getPeakBytes()), describeMesh(raced.plan), raced.plan.microbatches)
+    bool differs = why.chosen.isPriced();
+    os << llvm::formatv("{0,11} {1,9} {2,12}  {3,-30} M={4,-5} ", inSeconds(raced.price.seconds), differs ? (more < 0 ? "" : "+") + inPercent(more) : "",
+                        differs ? inSignedBytes(raced.price.getPeakBytes() - why.chosen.price.getPeakBytes()) : "", describeMesh(raced.plan), raced.plan.microbatches)
        << (raced.fault.empty() ? "" : "out: ") << alternative.reason << "\n";
   }
 }

@@ -1,5 +1,6 @@
 #include "para/Plan/NamedValues.h"
 #include "para/IR/Program.h"
+#include "para/Support/JsonFile.h"
 
 using namespace mlir;
 using namespace para;
@@ -30,6 +31,17 @@ Value NamedValues::find(StringRef name) const {
 Value NamedValues::findTensor(StringRef name) const {
   Value argument = arguments.lookup(name);
   return argument ? argument : tensors.lookup(name);
+}
+
+std::string NamedValues::findNearest(StringRef name) const {
+  SmallVector<StringRef> names;
+  for (const auto *map : {&arguments, &tensors})
+    for (const auto &entry : *map)
+      names.push_back(entry.first());
+  for (const auto &entry : ops)
+    names.push_back(entry.first());
+  llvm::sort(names);
+  return para::findNearest(name, names).str();
 }
 
 ArrayRef<Operation *> NamedValues::getOps(StringRef node) const {

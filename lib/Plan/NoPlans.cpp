@@ -32,6 +32,9 @@ std::string explainLeft(const PlanRequest &request, const PlanLimits &limits, in
     most.push_back("pipeline at most " + std::to_string(limits.layers) + " (the model's layers)");
   if (!isGiven(request, "expert"))
     most.push_back(request.experts > 0 ? "expert at most " + std::to_string(request.experts) + " (the model's experts)" : "expert none (the model has no experts of one weight)");
+  if (!isGiven(request, "context"))
+    most.push_back(request.ranks > request.batch ? "context the fewest that leave each rank one of " + std::to_string(request.batch) + " samples"
+                                                 : "context none (there are samples for all ranks; --mesh context=N asks for it)");
   std::string text = listMesh(request) + " has " + std::to_string(request.ranks / left) + " of " + std::to_string(request.ranks) + " ranks";
   return text + (most.empty() ? "" : ", and of what is open " + llvm::join(most, ", ")) + ": give more to an axis";
 }
@@ -50,6 +53,13 @@ std::string para::explainNoPlans(const PlanRequest &request, const PlanLimits &l
   auto tensor = request.mesh.find("tensor");
   if (request.sequenceParallel && causes.empty() && (tensor == request.mesh.end() || tensor->second == 1))
     causes.push_back("--sequence-parallel cuts what lies between products of tensor ranks, and there are none: give some (--mesh tensor=N), or leave it out");
+  bool cuts = request.zero > 0 && request.train && llvm::none_of(getReplicaAxes(), [&](llvm::StringRef axis) { return isGiven(request, axis); });
+  if (cuts && causes.empty() && left == 1)
+    causes.push_back("--zero=" + std::to_string(request.zero) +
+                     " cuts over ranks of data, expert or context, and there are none: give some (--mesh data=N), or leave it out");
+  if (!request.schedule.empty() && !isGiven(request, "pipeline") && causes.empty() && left == 1)
+    causes.push_back("--pipeline-schedule=" + request.schedule +
+                     " orders the microbatches of a pipeline, and there is none: give one (--mesh pipeline=N), or leave it out");
   for (const std::string &axis : getShardAxes(request.shards)) // no plan has all of them, or none suits the flags that has
     if (causes.empty() && !isGiven(request, axis))
       causes.push_back("--shard cuts over " + axis + ", of which there are no ranks: give some (--mesh " + axis + "=N), or leave it out");

@@ -1,5 +1,6 @@
 #include "para/Plan/Plan.h"
 #include "para/Cost/Machine.h"
+#include "para/Plan/Recipes.h"
 #include "para/Schedule/Schedule.h"
 #include "para/Support/JsonFile.h"
 
@@ -193,7 +194,12 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
       auto number = stage.getAsInteger();
       if (!number)
         return fail("the stage of '" + llvm::StringRef(node) + "' is not a number");
+      if (*number < 0 || *number >= plan.pipeline)
+        return fail("'" + llvm::StringRef(node) + "' is on stage " + llvm::Twine(*number) + ", and stages of the plan's mesh are 0 to " +
+                    llvm::Twine(plan.pipeline - 1) + " ('pipeline')");
       plan.stages[llvm::StringRef(node).str()] = *number;
     }
+  if (llvm::Error error = checkRecipeWords(plan.recipe, plan, [&](llvm::StringRef key) { return object->get(key) != nullptr; }))
+    return std::move(error);
   return plan;
 }

@@ -5,6 +5,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace para;
 
@@ -204,11 +206,13 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
   const PlanRequest &request = options.request;
   if (request.microbatches || !request.train || !request.separable)
     return;
+  double best = std::numeric_limits<double>::infinity();
+  for (const RacedPlan &raced : plans)
+    if (raced.fault.empty())
+      best = std::min(best, raced.price.seconds);
   // Of plans that are the same but for their microbatches, the one of fewest and the one of next to fewest.
   std::map<std::string, std::pair<const RacedPlan *, const RacedPlan *>> ends;
   for (const RacedPlan &raced : plans) {
-    if (raced.plan.tensor > 1 && !raced.plan.sequenceParallel && !request.noSequenceParallel && canCutSequence(raced.plan.tensor))
-      continue; // a few sizes of these show enough
     Plan key = raced.plan;
     key.microbatches = 1;
     key.recipe.clear();
@@ -221,15 +225,16 @@ void PlanRace::addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKno
       before = &raced;
     }
   }
+  // Without sequence parallelism, where there could be, a few sizes show enough, unless they lead.
+  auto isOpen = [&](const RacedPlan &raced) {
+    bool isPlain = raced.plan.tensor > 1 && !raced.plan.sequenceParallel && !request.noSequenceParallel;
+    return !isPlain || raced.price.seconds <= best || !canCutSequence(raced.plan.tensor);
+  };
   std::vector<std::pair<const RacedPlan *, const RacedPlan *>> order;
   for (const auto &[key, end] : ends)
-    if (end.second && end.first->fault.empty() && end.first->price.seconds < end.second->price.seconds * (1 - leastGain))
+    if (end.second && end.first->fault.empty() && isOpen(*end.first) && end.first->price.seconds < end.second->price.seconds * (1 - leastGain))
       order.push_back(end);
   llvm::stable_sort(order, [](const auto &a, const auto &b) { return a.first->price.seconds < b.first->price.seconds; });
-  double best = order.empty() ? 0 : order.front().first->price.seconds;
-  for (const RacedPlan &raced : plans)
-    if (raced.fault.empty())
-      best = std::min(best, raced.price.seconds);
   std::vector<RacedPlan> added;
   for (const auto &[last, before] : order) {
     RacedPlan raced = *last;

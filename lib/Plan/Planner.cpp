@@ -7,6 +7,8 @@
 #include "para/Verify/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -15,7 +17,8 @@ using namespace para;
 namespace {
 void checkFit(Candidate &candidate, const Machine &machine) {
   double most = double(*llvm::max_element(candidate.price->peakBytes));
-  candidate.fault = most > machine.getMemoryBytes() ? "needs " + inBytes(most) + " of " + inBytes(machine.getMemoryBytes()) : "";
+  candidate.lacksMemory = most > machine.getMemoryBytes();
+  candidate.fault = candidate.lacksMemory ? "needs " + inBytes(most) + " of " + inBytes(machine.getMemoryBytes()) : "";
 }
 
 Candidate *findFastest(std::vector<Candidate> &candidates) {
@@ -99,6 +102,12 @@ void para::price(ModuleOp module, Candidate &candidate, const Machine &machine, 
   checkFit(candidate, machine);
 }
 
+std::optional<double> para::getSecondsPerStep(ModuleOp module, const Plan &plan, const Machine &machine) {
+  Candidate candidate{plan, std::nullopt, ""};
+  price(module, candidate, machine);
+  return candidate.price && candidate.fault.empty() ? std::optional(candidate.price->secondsPerStep) : std::nullopt;
+}
+
 llvm::json::Value para::toJson(const Candidate &best, int64_t batch, const Machine &machine) {
   const Price &price = *best.price;
   llvm::json::Array peaks(price.peakBytes), states(price.stateBytes);
@@ -130,6 +139,19 @@ bool para::isSeparable(ModuleOp module) {
   return succeeded(pm.run(*copy)); // not where rows meet rows of other microbatches
 }
 
+/// Why none of them can be taken, what is in the way of several once. Room is asked for only where it is lacking.
+static std::string listFaults(ArrayRef<Candidate> candidates) {
+  llvm::MapVector<StringRef, SmallVector<StringRef>> names;
+  for (const Candidate &candidate : candidates)
+    if (auto &those = names[candidate.fault]; !llvm::is_contained(those, candidate.plan.recipe))
+      those.push_back(candidate.plan.recipe);
+  bool lacksMemory = llvm::any_of(candidates, [](const Candidate &candidate) { return candidate.lacksMemory; });
+  std::string text = "no plan fits:";
+  for (const auto &[fault, those] : names)
+    text += "\n  " + llvm::join(those, ", ") + ": " + fault.str();
+  return text + (lacksMemory ? "\nmore ranks, a smaller batch (--dim batch=N) or more microbatches (--microbatches M) make room" : "");
+}
+
 llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                       llvm::raw_ostream *table, bool json) {
   std::vector<Candidate> candidates;
@@ -150,10 +172,7 @@ llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, con
     best = next;
   }
   if (!best) {
-    std::string causes;
-    for (const Candidate &candidate : candidates)
-      causes += "\n  " + candidate.plan.recipe + ": " + candidate.fault;
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "no plan fits:" + causes + "\nmore ranks, a smaller batch (--dim batch=N) or more microbatches (--microbatches M) make room");
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), listFaults(candidates));
   }
   if (table && json)
     *table << llvm::formatv("{0:2}\n", toJson(*best, request.batch, machine));

@@ -55,6 +55,13 @@ void finish(Plan &plan, const PlanRequest &request) {
     setRecompute(plan, request.recompute);
 }
 
+/// Whether what the request asks for has no ranks of the mesh to work over, and no size of 1 was given.
+bool isIdle(const Plan &mesh, const PlanRequest &request) {
+  auto isGiven = [&](llvm::StringRef axis) { return request.mesh.count(axis.str()) > 0; };
+  bool cuts = request.zero > 0 && request.train && mesh.getReplicas() == 1 && llvm::none_of(getReplicaAxes(), isGiven);
+  return request.ranks > 1 && (cuts || (!request.schedule.empty() && mesh.pipeline == 1 && !isGiven("pipeline")));
+}
+
 } // namespace
 
 std::string para::nameOf(const Plan &plan) {
@@ -83,6 +90,8 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
       continue;
     if (request.ranks > kMostRanks)
       return fail(llvm::Twine(request.ranks) + " ranks are more than " + llvm::Twine(kMostRanks));
+    if (!request.train && recipe.zero > 0)
+      return fail("--plan=" + name + ": it cuts the optimizer's state, gradients and parameters of training (--train); inference has --plan=ddp");
     Plan plan;
     plan.recipe = name.str();
     plan.*recipe.axis = request.ranks;
@@ -96,9 +105,9 @@ llvm::Expected<Plan> para::makeRecipe(llvm::StringRef name, const PlanRequest &r
   return fail("no recipe is called '" + name + "'; there are auto, " + llvm::join(getRecipeNames(), ", ") + ", or the name of a plan file (.json)");
 }
 
-llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
+llvm::Expected<Plan> para::readMesh(const std::map<std::string, int64_t> &mesh) {
   Plan plan;
-  for (const auto &[axis, size] : request.mesh) {
+  for (const auto &[axis, size] : mesh) {
     const PlanAxis *known = findPlanAxis(axis);
     if (!known)
       return fail("the mesh axis '" + axis + "' is not known; there are " + listPlanAxes());
@@ -110,8 +119,17 @@ llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
     if (room == 0)
       return fail("the mesh has more than " + llvm::Twine(kMostRanks) + " ranks");
   }
-  if (request.ranks > 1 && plan.getNumRanks() != request.ranks)
-    return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks));
+  return plan;
+}
+
+llvm::Expected<Plan> para::makeMeshPlan(const PlanRequest &request) {
+  auto mesh = readMesh(request.mesh);
+  if (!mesh)
+    return mesh.takeError();
+  Plan plan = std::move(*mesh);
+  if (plan.getNumRanks() != request.ranks)
+    return fail("the mesh has " + llvm::Twine(plan.getNumRanks()) + " ranks, --ranks says " + llvm::Twine(request.ranks) +
+                ": leave --ranks out, or give the axes as many (--mesh)");
   plan.zero = std::max(0, request.zero);
   plan.bucketBytes = request.bucketBytes;
   plan.schedule = request.schedule.empty() ? "1f1b" : request.schedule;
@@ -164,8 +182,8 @@ void para::forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, Me
             continue;
           mesh.context = context;
           mesh.data = replicas / expert / context;
-          if (!findMissingAxis(mesh, shardAxes, request.mesh).empty())
-            continue; // what was asked for would be cut by nothing
+          if (!findMissingAxis(mesh, shardAxes, request.mesh).empty() || isIdle(mesh, request))
+            continue; // what was asked for would do nothing
           if ((idles || mesh.getBatchRanks() <= request.batch) && (!isGiven("data") || request.mesh.at("data") == mesh.data))
             visit(mesh);
         }
@@ -194,6 +212,8 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
         bool first = schedule == "1f1b", fills = schedule != "model-parallel";
         if (plan.pipeline == 1 && !first)
           continue;
+        if (!fills && !request.schedule.empty() && chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) > 1)
+          continue; // of one microbatch, which has no order
         if (fills && !request.schedule.empty() && plan.pipeline > 1 && schedule != request.schedule)
           continue;
         Plan candidate = plan;

@@ -54,7 +54,7 @@ public:
       return price;
     int64_t chunks = schedule->chunks;
     if (int64_t(layers.size()) < plan.pipeline * chunks) {
-      fault = llvm::formatv("has {0} layers, too few for {1} stages", layers.size(), plan.pipeline * chunks).str();
+      fault = llvm::formatv("has {0} layer{1}, too few for {2} stages", layers.size(), layers.size() == 1 ? "" : "s", plan.pipeline * chunks).str();
       return price;
     }
     const auto &stages = plan.stages.empty() ? options.request.stages : plan.stages;
@@ -102,9 +102,11 @@ public:
       cost.backwardInput += queue.getBackwardWait(options.execution);
     }
     for (size_t layer = 0; layer + 1 < cut.size(); ++layer)
-      if (cut[layer] != cut[layer + 1])
-        costs.costs[placeOf(cut[layer])].transfer = collectiveSeconds(options.machine, CollectiveKind::SendReceive, works[layers[layer]].boundaryBytes,
-                                                             2, plan.tensor * plan.getReplicas());
+      if (cut[layer] != cut[layer + 1]) {
+        double bytes = works[layers[layer]].boundaryBytes;
+        costs.costs[placeOf(cut[layer])].transfer = collectiveSeconds(options.machine, CollectiveKind::SendReceive, bytes, 2, plan.tensor * plan.getReplicas());
+        memory[placeOf(cut[layer + 1]) % plan.pipeline].held += options.execution.heldBoundaries * bytes + options.execution.heldBytes;
+      }
     for (size_t v = 0; v < costs.costs.size(); ++v)
       costs.costs[v].activationBytes = int64_t(kept[v]);
     if (parts) {
@@ -237,7 +239,7 @@ private:
       double total = 0;
       for (const TrafficWork &message : phase.traffic)
         if (message.axis != "data" || !message.isEarly)
-          total += send(message, plan);
+          total += send(message, plan) + options.execution.joinSeconds;
       return total;
     };
     seconds.forward = compute(work.forward);
@@ -268,9 +270,10 @@ private:
       seconds.backwardWeight += run(sum) + (added - 1) * device.launchSeconds;
     }
     auto messages = [](const PhaseWork &phase) { return double(phase.traffic.size()); };
-    seconds.hostForward = double(work.forward.launches) * execution.kernelSeconds + (messages(work.forward) + (seconds.gather > 0)) * execution.messageSeconds;
-    seconds.hostBackward = (double(work.backwardInput.launches + work.backwardWeight.launches) + added) * execution.gradientSeconds +
-                           (messages(work.backwardInput) + (seconds.gather > 0) + (seconds.scatter > 0)) * execution.messageSeconds;
+    double host = device.constants.hostFactor;
+    seconds.hostForward = host * (double(work.forward.launches) * execution.kernelSeconds + (messages(work.forward) + (seconds.gather > 0)) * execution.messageSeconds);
+    seconds.hostBackward = host * ((double(work.backwardInput.launches + work.backwardWeight.launches) + added) * execution.gradientSeconds +
+                           (messages(work.backwardInput) + (seconds.gather > 0) + (seconds.scatter > 0)) * execution.messageSeconds);
     return seconds;
   }
   /// What is left of communication beside so much compute, of which it may hide a share, and what it takes from that compute.

@@ -148,15 +148,7 @@ private:
     if (plans.empty() || !plans.front().fault.empty())
       return;
     const RacedPlan &best = plans.front();
-    const Plan &plan = best.plan;
-    std::string flags = llvm::formatv("--mesh {0} --microbatches {1}", plan.getMeshText(","), plan.microbatches).str();
-    if (plan.getReplicas() > 1)
-      flags += " --zero=" + std::to_string(plan.zero);
-    if (plan.recompute != "none")
-      flags += " --recompute=" + plan.recompute;
-    if (plan.sequenceParallel)
-      flags += " --sequence-parallel";
-    add(flags, race.price(plan));
+    add(describeFlags(best.plan), race.price(best.plan));
   }
 
   /// Of inference, whose batch runs in one piece: the largest part of it, by halves, that fits. Training has microbatches for that.
@@ -227,5 +219,18 @@ private:
   std::vector<WayOut> ways;
 };
 } // namespace
+
+std::string para::describeFlags(const Plan &plan) {
+  std::string flags = "--mesh " + plan.getMeshText(",");
+  if (plan.microbatches > 1 || plan.pipeline > 1)
+    flags += " --microbatches " + std::to_string(plan.microbatches);
+  if (plan.getReplicas() > 1)
+    flags += " --zero=" + std::to_string(plan.zero);
+  if (plan.recompute != "none")
+    flags += " --recompute=" + plan.recompute;
+  if (plan.sequenceParallel)
+    flags += " --sequence-parallel";
+  return flags;
+}
 
 Refusal para::findWaysOut(PlanRace &race, llvm::ArrayRef<RacedPlan> plans, const RacedPlan &refused, bool isHand) { return Finder(race, plans, refused, isHand).run(); }

@@ -23,6 +23,22 @@ std::optional<Machine> respecify(const Machine &machine, int64_t nodes, int64_t 
   return std::nullopt;
 }
 
+/// The machine with so many of its devices: of whole nodes, or of one; none where it has several kinds.
+std::optional<Machine> takeDevices(const Machine &machine, int64_t devices) {
+  int64_t perNode = machine.classes.front().levels.front().ranks;
+  if (machine.classes.size() != 1 || (devices > perNode && devices % perNode))
+    return std::nullopt;
+  if (auto other = respecify(machine, devices > perNode ? devices / perNode : 1, std::min(devices, perNode)))
+    return other;
+  Machine smaller = machine;
+  DeviceClass &only = smaller.classes.front();
+  only.count = devices;
+  while (only.levels.size() > 1 && only.levels[only.levels.size() - 2].ranks >= devices)
+    only.levels.pop_back();
+  only.levels.back().ranks = devices;
+  return smaller;
+}
+
 /// Bandwidth of the levels inside nodes or outside of them.
 Machine speedUp(const Machine &machine, bool inside) {
   Machine faster = machine;
@@ -82,6 +98,8 @@ private:
 } // namespace
 
 std::optional<Plan> para::widen(Plan plan, int64_t ranks, int64_t batch) {
+  if (ranks == plan.getNumRanks())
+    return plan;
   int64_t block = plan.getNumRanks() / plan.data;
   if (ranks % block || batch % (ranks / block * plan.expert))
     return std::nullopt;
@@ -154,6 +172,13 @@ std::vector<WhatIf> para::askWhatIf(PlanRace &race, llvm::ArrayRef<RacedPlan> pl
     result.push_back(asker.ask("one more device", *larger));
   if (auto larger = addNodes(machine, 1))
     result.push_back(asker.ask(llvm::formatv("one more node ({0} more devices)", larger->getNumRanks() - machine.getNumRanks()).str(), *larger));
+  // Ranks without samples wait, or take parts of what others do: it may be faster without them.
+  int64_t batch = race.getOptions().request.batch, perNode = last.levels.front().ranks, devices = batch > perNode ? batch - batch % perNode : batch;
+  if (auto smaller = batch < machine.getNumRanks() ? takeDevices(machine, devices) : std::nullopt) {
+    WhatIf fewer = asker.ask(llvm::formatv("fewer devices: {0}, for a batch of {1}", devices, batch).str(), *smaller);
+    if (fewer.plan && fewer.gain > 0 && fewer.note.empty())
+      result.push_back(std::move(fewer));
+  }
   int64_t nodes = last.count / last.levels.front().ranks;
   if (nodes > 2 && nodes % 2 == 0 && machine.classes.size() == 1)
     if (auto larger = addNodes(machine, nodes / 2))

@@ -163,7 +163,7 @@ llvm::Expected<Found> find(llvm::StringRef name) {
     if (generator.chunks > 0 && generator.name == name)
       return Found{&generator, generator.chunks};
   llvm::StringRef number = name;
-  if (number.consume_front(kChunksFollow)) {
+  if (number.consume_front(kChunksFollow) || name == kChunksFollow.drop_back()) {
     int64_t chunks = 0;
     if (number.getAsInteger(10, chunks) || chunks < 2 || chunks > kMostChunks)
       return fail("the schedule '" + name + "' needs a number of chunks from 2 to " + llvm::Twine(kMostChunks) + ", as in interleaved:2");

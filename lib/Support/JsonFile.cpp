@@ -4,10 +4,35 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <optional>
+#include <set>
+
 using namespace llvm;
 using namespace para;
 
 static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+/// The first name that an object of the text, which is JSON, gives two values; of those the parser would take one.
+static std::optional<std::string> findTwice(StringRef text) {
+  std::vector<std::set<std::string>> objects;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{')
+      objects.emplace_back();
+    else if (text[i] == '}')
+      objects.pop_back();
+    if (text[i] != '"')
+      continue;
+    size_t begin = i++;
+    for (; text[i] != '"'; ++i)
+      i += text[i] == '\\';
+    if (!text.substr(i + 1).ltrim().starts_with(":"))
+      continue; // no name
+    std::string name = cantFail(json::parse(text.slice(begin, i + 1))).getAsString()->str();
+    if (!objects.back().insert(name).second)
+      return name;
+  }
+  return std::nullopt;
+}
 
 Expected<json::Value> para::readJsonFile(StringRef what, StringRef path) {
   auto file = MemoryBuffer::getFile(path);
@@ -33,6 +58,8 @@ Expected<json::Value> para::readJsonFile(StringRef what, StringRef path) {
   auto value = json::parse(text);
   if (!value)
     return fail("the " + what + " '" + path + "' is not JSON: " + toString(value.takeError()));
+  if (std::optional<std::string> name = findTwice(text))
+    return fail("the " + what + " '" + path + "' has '" + *name + "' twice in one object: leave one of them out");
   return std::move(*value);
 }
 

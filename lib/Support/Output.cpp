@@ -7,6 +7,8 @@
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
+
 using namespace llvm;
 using namespace para;
 
@@ -131,7 +133,16 @@ Error para::writeOutput(StringRef path, StringRef bytes) {
   return file->commit();
 }
 
+void para::outliveReaders() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {}; // not SIG_IGN, which programs that are started would inherit
+  action.sa_flags = SA_RESTART;
+  (void)sigaction(SIGPIPE, &action, nullptr);
+}
+
 Error para::flushStandardOutput() {
   std::error_code error = finish(outs());
+  if (error == std::errc::broken_pipe)
+    return Error::success(); // who reads has enough
   return error ? createStringError(inconvertibleErrorCode(), "cannot write to standard output: " + error.message()) : Error::success();
 }

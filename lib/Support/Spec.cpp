@@ -1,5 +1,6 @@
 #include "para/Support/Spec.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -10,13 +11,27 @@ using namespace para;
 
 static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
+Expected<SmallVector<StringRef>> para::splitList(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (auto [index, part] : enumerate(parts))
+    if (part.trim().empty())
+      return fail("'" + text + "' has " + (index ? "a comma with nothing behind it" : parts.size() > 1 ? "a comma with nothing before it" : "nothing in it"));
+  return parts;
+}
+
 Expected<Spec> Spec::parse(StringRef text) {
   Spec spec;
   auto [name, rest] = text.split(':');
   spec.name = name.str();
-  SmallVector<StringRef> parts;
-  rest.split(parts, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef part : parts) {
+  if (!text.contains(':'))
+    return spec;
+  if (rest.empty())
+    return fail("'" + text + "' has a colon with nothing behind it");
+  auto parts = splitList(rest);
+  if (!parts)
+    return parts.takeError();
+  for (StringRef part : *parts) {
     auto [key, value] = part.split('=');
     if (key.empty() || !part.contains('='))
       return fail("'" + part + "' in '" + text + "' is not of the form key=value");

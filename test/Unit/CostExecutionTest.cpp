@@ -32,5 +32,9 @@ TEST(CostExecution, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(message("eager:gradient_overlap=2").find("a number from 0 to"), std::string::npos);
   EXPECT_NE(message("eager:gradient_overlap=much").find("'gradient_overlap=much'"), std::string::npos);
   EXPECT_NE(message("eager:slowdown").find("'slowdown'"), std::string::npos);
+  EXPECT_NE(message("eager:slowdown=2,slowdown=3").find("given twice"), std::string::npos);
+  for (const Field<Execution> &field : Execution::getFields())
+    if (field.isSwitch())
+      EXPECT_EQ(message((std::string("eager:") + field.key + "=0.5")), std::string("'") + field.key + "=0.5': 0 or 1 is needed");
 }
 } // namespace

@@ -25,7 +25,7 @@ std::string refusal(llvm::StringRef json) { return llvm::toString(Plan::fromJson
 // A plan that is written and read is the same plan.
 TEST(Plan, JsonRoundTrip) {
   Plan plan;
-  plan.recipe = "by hand";
+  plan.recipe = "zero2 x tensor x gpipe + sequence + selective recomputation";
   plan.data = 2;
   plan.tensor = 3;
   plan.pipeline = 4;
@@ -67,6 +67,20 @@ TEST(Plan, BadFilesAreRefused) {
   EXPECT_NE(refusal(R"({"version": 1, "optimizer": "adam"})").find("a plan has no 'optimizer'; there are version, recipe, mesh, "), std::string::npos);
 }
 
+// A recipe of a file is a name of known words, and nothing that they stand for is left out; what is there counts.
+TEST(Plan, RecipesOfFiles) {
+  for (llvm::StringRef name : {"serial", "searched", "file"})
+    EXPECT_EQ(refusal((R"({"version": 1, "recipe": ")" + name + R"("})").str()), "") << name.str();
+  EXPECT_EQ(refusal(R"({"version": 1, "recipe": "zero1 x 1f1b + full recomputation", "mesh": {"data": 2, "pipeline": 2}, "zero": 1, "recompute": "full"})"), "");
+  EXPECT_EQ(refusal(R"({"version": 1, "recipe": "zero1", "mesh": {"data": 2}, "zero": 2})"), "");
+  EXPECT_NE(refusal(R"({"version": 1, "recipe": "zero1", "mesh": {"data": 2}})").find("says 'zero1', and 'zero' is left out"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "recipe": "gpipe", "mesh": {"pipeline": 2}})").find("says 'gpipe', and 'schedule' is left out"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "recipe": "tensor + sequence", "mesh": {"tensor": 2}})").find("says 'sequence', and 'sequence_parallel' is left out"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "recipe": "ddp + full recomputation", "mesh": {"data": 2}})").find("says 'full', and 'recompute' is left out"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "recipe": "ddp"})").find("says 'ddp', and 'mesh' is left out"), std::string::npos);
+  EXPECT_NE(refusal(R"({"version": 1, "recipe": "tensr", "mesh": {"tensor": 2}})").find("did you mean 'tensor'?"), std::string::npos);
+}
+
 // A recipe gives all ranks to its axis.
 TEST(Recipes, GiveRanksToOneAxis) {
   for (auto [name, axis, zero] : {std::tuple("ddp", &Plan::data, 0), {"zero1", &Plan::data, 1}, {"zero2", &Plan::data, 2}, {"zero3", &Plan::data, 3},
@@ -97,6 +111,8 @@ TEST(Recipes, MeshByHand) {
   PlanRequest by = request(8);
   by.mesh = {{"data", 2}, {"tensor", 2}, {"pipeline", 2}};
   EXPECT_EQ(llvm::cantFail(makeMeshPlan(by)).getNumRanks(), 8);
+  by.ranks = 1;
+  EXPECT_NE(llvm::toString(makeMeshPlan(by).takeError()).find("8 ranks, --ranks says 1"), std::string::npos);
   by.ranks = 4;
   EXPECT_NE(llvm::toString(makeMeshPlan(by).takeError()).find("8 ranks"), std::string::npos);
   by.mesh = {{"dta", 4}};

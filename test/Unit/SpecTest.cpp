@@ -24,6 +24,10 @@ TEST(Spec, RefusesOtherForms) {
   EXPECT_NE(llvm::toString(Spec::parse("sgd:lr").takeError()).find("'lr'"), std::string::npos);
   EXPECT_NE(llvm::toString(Spec::parse("sgd:=1").takeError()).find("key=value"), std::string::npos);
   EXPECT_NE(llvm::toString(Spec::parse("sgd:lr=1,lr=2").takeError()).find("twice"), std::string::npos);
+  EXPECT_NE(llvm::toString(Spec::parse("sgd:").takeError()).find("colon with nothing behind it"), std::string::npos);
+  EXPECT_NE(llvm::toString(Spec::parse("sgd:lr=1,").takeError()).find("comma with nothing behind it"), std::string::npos);
+  EXPECT_NE(llvm::toString(splitList(",a").takeError()).find("comma with nothing before it"), std::string::npos);
+  EXPECT_NE(llvm::toString(splitList("a,,b").takeError()).find("comma with nothing behind it"), std::string::npos);
   Spec spec = llvm::cantFail(Spec::parse("sgd:lr=fast"));
   EXPECT_NE(llvm::toString(spec.getNumber("lr", 1).takeError()).find("'fast' is not a number"), std::string::npos);
 }

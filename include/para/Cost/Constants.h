@@ -24,6 +24,7 @@ template <typename T> struct Field {
   double least, most;
   const char *unit;
   const char *meaning;
+  bool isSwitch() const { return llvm::StringRef(unit) == "0 or 1"; }
 };
 
 /// Of a kind of device.
@@ -31,6 +32,7 @@ struct KernelConstants {
   double productFraction = 1;     ///< of peak flops, in products of many full waves
   double f8Fraction = 1;          ///< of that, where elements have 8 bits
   double unalignedFraction = 1;   ///< of a product's rate, where rows of a matrix are no multiple of 128 bytes
+  double oddFraction = 1;         ///< of a product's rate, where rows of a matrix are no multiple of 16 bytes
   double productStart = 0;        ///< filling and draining of a tile's pipeline, counted as so many steps of the reduction
   double waveTail = 0;            ///< of a last wave's idle multiprocessors, the part that is lost
   double cacheBytesPerSecond = 0; ///< from the second level cache into one multiprocessor, with multicast; 0: no bound
@@ -40,6 +42,7 @@ struct KernelConstants {
   double attentionHead = 0;       ///< width of a head at which softmax takes as long as the products
   double streamFraction = 1;      ///< of the memory's rate
   double vectorFraction = 1;      ///< of peak vector flops
+  double hostFactor = 1;          ///< seconds of the host beside it, against that of ampere
   double reservedBytes = 0;       ///< of memory, by libraries for products and the like
   double startSeconds = 0;        ///< from the first to the last multiprocessor at work, and back, for any kernel
 };

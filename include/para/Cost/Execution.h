@@ -32,6 +32,7 @@ struct Execution {
   double trafficOverlap = 0;  ///< of collectives within a layer, what runs beside its compute
   double exchangeOverlap = 0; ///< likewise of rows that are exchanged among experts
   double sendsOnce = 0;       ///< 1: of a row that several experts of a block of ranks want, one copy enters the block
+  double joinSeconds = 0;     ///< of a collective within a layer, until the last of its ranks has come to it
   double slowdown = 1;        ///< of a collective between passes of other ranks, against one alone
   double contention = 0.31; ///< seconds of compute that are lost for each second of communication beside it, which takes multiprocessors and memory; fit-runs
   double blocksOnSends = 0;   ///< 1: a stage computes nothing while it sends
@@ -53,6 +54,8 @@ struct Execution {
   // Memory.
   double allocates = 0;    ///< 1: memory is taken and given back as passes run, so that chunks of a stage share it; 0: each chunk has its own
   double workspaceBytes = 0; ///< that libraries have taken on each device, besides what any of them does
+  double heldBoundaries = 0; ///< of each chunk of a pipeline's stage, tensors of the size that it receives which the program still refers to when the step is over
+  double heldBytes = 0;      ///< and bytes besides
   double contextBytes = 0; ///< of the vendor's libraries on each device, outside the allocator
   double fragmentation = 0; ///< of what is allocated, what the allocator loses
 

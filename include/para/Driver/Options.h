@@ -12,7 +12,12 @@
 
 namespace para {
 
-/// The flags of the driver; one field a row of the table in Options.cpp, which also makes `--help`.
+/// A flag as it was given: "--ranks", "4", "--ranks 4".
+struct GivenFlag {
+  std::string name, value, typed;
+};
+
+/// The flags of the driver; one field a row of the table in lib/Driver/Flags.cpp, which also makes `--help`.
 struct DriverOptions {
   std::string input, output, emit = "exe", target = "host", precision, loss, optimizer = "adamw", lrSchedule = "constant", plan = "auto";
   std::string fuse = "stream,attention"; ///< kernels of the program that is simulated
@@ -28,12 +33,19 @@ struct DriverOptions {
   std::map<std::string, int64_t> stages;
   std::vector<std::string> trainable, freeze, runFlags;
   std::vector<std::string> arguments;    ///< as they were typed
+  std::vector<GivenFlag> given;          ///< in their order
+  std::vector<std::string> notes;        ///< for the user, of flags that are taken otherwise than they look
   std::vector<std::string> explainFiles; ///< two plans that are to be compared, or none
   double clipNorm = 0, clipValue = 0;
   int64_t microbatches = 0, ranks = 0;
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
+
+
+  bool isGiven(llvm::StringRef flag) const;
+  /// The flag as it was typed last, for messages.
+  std::string show(llvm::StringRef flag) const;
 };
 
 /// Reads the command line; the error is a sentence for the user (exit status 2).

@@ -12,9 +12,10 @@ namespace para {
 bool isRaced(const DriverOptions &options);
 
 /// Folds a copy of the imported model, derives its step and races plans, or prices the one that flags or a plan file fix. Writes what
-/// --simulate and --explain show; what --report and --trace-out want goes into `files`, by path. Fails where no plan fits, or where what is asked makes no sense (`isWrongUsage`).
+/// --simulate and --explain show; what --report and --trace-out want goes into `files`, by path, and what is to be said of flags into `notes`. Fails
+/// where no plan fits, or where what is asked makes no sense (`isWrongUsage`).
 llvm::Expected<Plan> racePlans(mlir::ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
-                               std::map<std::string, std::string> &files, bool &isWrongUsage);
+                               std::map<std::string, std::string> &files, std::vector<std::string> &notes, bool &isWrongUsage);
 
 } // namespace para
 

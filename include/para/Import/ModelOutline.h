@@ -68,6 +68,7 @@ struct ModelOutline {
   std::vector<ModelNode> nodes;        ///< of the main graph, in the order of the file
   llvm::StringMap<ModelTensor> tensors; ///< of the main graph
   std::vector<DeviceShards> assignments;
+  std::vector<std::string> foldedParameters; ///< that the exporter names, and that are not in the file under their names
   bool hasExternalData = false; ///< numbers are in other files, named from the model's folder
 };
 

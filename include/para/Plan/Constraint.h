@@ -25,6 +25,8 @@ struct Constraint {
     bool operator!=(const Cut &other) const { return !(*this == other); }
   };
   std::vector<std::optional<Cut>> dims; ///< how each dimension is cut; none where it is free
+  bool operator==(const Constraint &other) const { return dims == other.dims; }
+  bool operator!=(const Constraint &other) const { return dims != other.dims; }
   /// Whether a value of the type can be cut so: as many dimensions, of whole blocks and units. The error is a sentence about the value.
   llvm::Error check(mlir::RankedTensorType type) const;
   /// `sharding` as the constraint has it: what is free stays, and loses axes that another dimension is to have.

@@ -22,6 +22,8 @@ public:
   mlir::Value find(llvm::StringRef name) const;
   /// The argument or tensor of that name; null if there is none.
   mlir::Value findTensor(llvm::StringRef name) const;
+  /// The name that was perhaps meant; empty if none is near.
+  std::string findNearest(llvm::StringRef name) const;
   /// Forward ops of a node in their order.
   llvm::ArrayRef<mlir::Operation *> getOps(llvm::StringRef node) const;
 

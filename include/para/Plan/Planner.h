@@ -36,6 +36,9 @@ using MemoryOracle = llvm::function_ref<std::vector<int64_t>(mlir::ModuleOp)>;
 llvm::Expected<Plan> searchPlan(mlir::ModuleOp module, llvm::ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                 llvm::raw_ostream *table, bool json);
 
+/// Predicted seconds of a step of the program under the plan; none where it cannot be partitioned, or does not fit.
+std::optional<double> getSecondsPerStep(mlir::ModuleOp module, const Plan &plan, const Machine &machine);
+
 /// A plan under the name that a user gave it.
 struct NamedPlan {
   std::string name;

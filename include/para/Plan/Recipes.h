@@ -40,7 +40,14 @@ llvm::Expected<Plan> makeRecipe(llvm::StringRef name, const PlanRequest &request
 /// "zero1 x tensor x 1f1b" for people.
 std::string nameOf(const Plan &plan);
 
-/// Plan of a mesh given by hand.
+/// A plan with the sizes of a mesh and nothing else. An error where an axis is not known, or ranks are too many.
+llvm::Expected<Plan> readMesh(const std::map<std::string, int64_t> &mesh);
+
+/// Of a plan file: that its name is made of words that there are ("zero1 x tensor + full recomputation"), and that nothing which they stand for is
+/// left out of the file, which would be another plan than its name says. `has` tells what is in the file.
+llvm::Error checkRecipeWords(llvm::StringRef name, const Plan &plan, llvm::function_ref<bool(llvm::StringRef key)> has);
+
+/// Plan of a mesh given by hand, which has all ranks.
 llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
 
 /// The plan with every recomputation that the request leaves open; itself, first, where it leaves none.

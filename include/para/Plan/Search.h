@@ -35,9 +35,10 @@ struct PlanPrice {
   std::map<std::string, double> exposed; ///< communication that nothing hides, by kind, of the busiest stage
   struct Memory {
     double parameters = 0, gradients = 0, states = 0, activations = 0, gathered = 0, temporary = 0, inputs = 0, reserved = 0;
+    double held = 0; ///< between steps only, of the last microbatch
     /// Between steps, as an allocator counts.
-    double getSteady() const { return parameters + gradients + states + reserved; }
-    double getTotal() const { return getSteady() + activations + gathered + temporary + inputs; }
+    double getSteady() const { return parameters + gradients + states + reserved + held; }
+    double getTotal() const { return parameters + gradients + states + reserved + activations + gathered + temporary + inputs; }
   };
   std::vector<Memory> memory; ///< by stage
   double flops = 0;           ///< of the model: forward and backward once

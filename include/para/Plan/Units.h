@@ -12,6 +12,8 @@ std::string inSeconds(double seconds);   ///< "3.21 ms"
 std::string inPercent(double share, int digits = 1);
 /// "data=4 tensor=2 pipeline=1".
 std::string describeMesh(const Plan &plan);
+/// "--mesh data=4,tensor=2,pipeline=1 --zero=1": the plan, as it is asked for.
+std::string describeFlags(const Plan &plan);
 
 } // namespace para
 

@@ -37,7 +37,9 @@ private:
 
 /// Writes all of `bytes` to the file `path`, or to standard output where that is "-".
 llvm::Error writeOutput(llvm::StringRef path, llvm::StringRef bytes);
-/// What was printed with llvm::outs() has come out; to be asked before the exit status is 0.
+/// From now on a reader of the standard output that leaves (`| head`) does not end the process: what is made besides is made.
+void outliveReaders();
+/// What was printed with llvm::outs() has come out, or its reader has left; to be asked before the exit status is 0.
 llvm::Error flushStandardOutput();
 
 } // namespace para

@@ -16,6 +16,9 @@
 
 namespace para {
 
+/// The parts of a list, between commas. An error where nothing stands before or behind a comma: something was left out.
+llvm::Expected<llvm::SmallVector<llvm::StringRef>> splitList(llvm::StringRef text);
+
 struct Spec {
   std::string name;
   std::map<std::string, std::string> values;

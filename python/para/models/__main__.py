@@ -6,6 +6,7 @@ import sys
 
 from . import FAMILIES, SizeError, save
 from .builder import DTYPES
+from .experts import DEFAULTS
 from .sizes import flag
 
 SYMBOLS = ("batch", "seq", "dec_seq")
@@ -64,7 +65,7 @@ def size(text):
 
 
 def add_option(parser, name, default):
-    how = dict(default=default, help=HELP[name])
+    how = dict(default=default, help=HELP[name] + (f" (default: {DEFAULTS[name]})" if default is None and name in DEFAULTS else ""))
     if isinstance(default, bool):
         how["action"] = argparse.BooleanOptionalAction
     elif name in CHOICES:

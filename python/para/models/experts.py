@@ -10,6 +10,18 @@ from onnx import TensorProto
 from . import blocks, sizes
 
 
+DEFAULTS = dict(top_k=2, capacity_factor=1.25, groups=1)
+
+
+def settle(experts, **given):
+    """What is given of experts (or None), in its order, with defaults for the rest; without experts nothing of them may be given."""
+    if experts == 0:
+        idle = [f"{sizes.flag(name)} {value}" for name, value in given.items() if value is not None]
+        if idle:
+            raise sizes.SizeError(f"{', '.join(idle)}: of experts, and there are none: give --experts N too, or leave {'them' if len(idle) > 1 else 'it'} out")
+    return [DEFAULTS[name] if value is None else value for name, value in given.items()]
+
+
 def check(experts, top_k, dtype, seq=None, capacity_factor=1.0, groups=1):
     sizes.check(experts=experts, top_k=top_k, groups=groups)
     if top_k > experts:
@@ -30,11 +42,11 @@ def _route(g, x, hidden, experts, top_k):
     return g.narrow(g.op("Div", best, g.op("ReduceSum", best, [-1], keepdims=1))), place
 
 
-def _feed_forward(g, x, into, hidden, ffn, experts, out_of, gated=True):
-    """SwiGLU of every expert, or GELU; `into` and `out_of` are the equations of its two products."""
+def _feed_forward(g, x, into, hidden, ffn, experts, out_of, gated=True, gelu="tanh"):
+    """SwiGLU of every expert, or that GELU; `into` and `out_of` are the equations of its two products."""
     with g.module("experts"):
         if not gated:
-            y = g.op("Gelu", g.op("Einsum", x, g.weight("up_proj", [experts, ffn, hidden]), equation=into), approximate="tanh")
+            y = g.op("Gelu", g.op("Einsum", x, g.weight("up_proj", [experts, ffn, hidden]), equation=into), approximate="tanh" if gelu == "tanh" else "none")
             return g.op("Einsum", y, g.weight("down_proj", [experts, hidden, ffn]), equation=out_of)
         y = g.op("Einsum", x, g.weight("gate_up_proj", [experts, 2 * ffn, hidden]), equation=into)
         gate, up = g.op("Split", y, [ffn] * 2, outputs=2, axis=-1)
@@ -60,7 +72,7 @@ def capacity(g, ids, seq, experts, top_k, factor, groups=1):
     return g.op("Range", 0, g.op("Div", raised, share.denominator), 1)
 
 
-def capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated=True, seq=None, groups=1):
+def capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated=True, seq=None, groups=1, gelu="tanh"):
     """Each expert computes at most c tokens of a group, best choices first, then in order; what is over is dropped (GShard, 2006.16668). A
     group is a sequence, or one of `groups` even parts of it, of `seq` tokens."""
     lead, own = ("b", [0]) if groups == 1 else ("bg", [0, groups])
@@ -80,6 +92,6 @@ def capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated=True, seq=
     dispatch = g.op("Einsum", chosen, taken, equation=f"{lead}ske,{lead}skc->{lead}sec")
     combine = g.op("Einsum", weighed, taken, equation=f"{lead}ske,{lead}skc->{lead}sec")
     y = g.op("Einsum", dispatch, x, equation=f"{lead}sec,{lead}sd->e{lead}cd")
-    y = _feed_forward(g, y, f"e{lead}cd,efd->e{lead}cf", hidden, ffn, experts, f"e{lead}cf,edf->e{lead}cd", gated)
+    y = _feed_forward(g, y, f"e{lead}cd,efd->e{lead}cf", hidden, ffn, experts, f"e{lead}cf,edf->e{lead}cd", gated, gelu)
     y = g.op("Einsum", combine, y, equation=f"{lead}sec,e{lead}cd->{lead}sd")
     return y if groups == 1 else g.shape(y, 0, seq, hidden)

@@ -3,14 +3,16 @@
 from . import blocks, sizes
 from .experts import capacity, capacity_mixture
 from .experts import check as check_experts
+from .experts import settle as settle_experts
 from .builder import Graph
 
 
-def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=None, gelu="tanh", tied=True, experts=0, top_k=2, capacity_factor=1.25, groups=1,
-        dtype="float32", batch="batch"):
+def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=None, gelu="tanh", tied=True, experts=0, top_k=None, capacity_factor=None,
+        groups=None, dtype="float32", batch="batch"):
     """A GPT-2 with a language-model loss: input_ids, labels [batch, seq] -> loss."""
     sizes.check(dict(batch=batch, seq=seq), layers=layers, hidden=hidden, heads=heads, ffn=ffn, vocab=vocab, positions=positions)
     ffn, width, rows = ffn or 4 * hidden, sizes.head_width(hidden, heads), sizes.default_positions(seq, positions, 1024)
+    top_k, capacity_factor, groups = settle_experts(experts, top_k=top_k, capacity_factor=capacity_factor, groups=groups)
     if experts != 0:
         check_experts(experts, top_k, dtype, seq, capacity_factor, groups)
     g = Graph("gpt", dtype=dtype)
@@ -31,7 +33,7 @@ def gpt(layers=2, hidden=64, heads=4, ffn=None, vocab=128, seq="seq", positions=
     def feed_forward(x):
         with g.module("mlp"):
             if experts:
-                return capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated=False, seq=seq, groups=groups)
+                return capacity_mixture(g, x, hidden, ffn, experts, top_k, places, gated=False, seq=seq, groups=groups, gelu=gelu)
             y = conv1d("c_fc", x, hidden, ffn)
             return conv1d("c_proj", g.op("Gelu", y, approximate="tanh" if gelu == "tanh" else "none"), ffn, hidden)
 

@@ -9,6 +9,7 @@ from . import blocks, sizes
 from .builder import Graph
 from .experts import capacity, capacity_mixture, dense_mixture
 from .experts import check as check_experts
+from .experts import settle as settle_experts
 
 
 def _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, **others):
@@ -66,11 +67,12 @@ def _decoder(name, prepare, layers, hidden, heads, kv_heads, head_dim, vocab, se
     return blocks.language_head(g, x, hidden, vocab, labels, table if tied else None)
 
 
-def llama(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vocab=128, seq="seq", experts=0, top_k=2, theta=10000.0,
+def llama(layers=2, hidden=64, heads=4, kv_heads=None, head_dim=None, ffn=None, vocab=128, seq="seq", experts=0, top_k=None, theta=10000.0,
           tied=False, dtype="float32", batch="batch"):
     """A Llama with a language-model loss; with experts, all of them see every token and the router weighs them."""
     _check(batch, seq, hidden, heads, kv_heads, head_dim, ffn, theta, layers=layers, vocab=vocab)
     ffn = ffn or 256 * math.ceil(8 * hidden / 3 / 256)
+    top_k, = settle_experts(experts, top_k=top_k)
     if experts != 0:
         check_experts(experts, top_k, dtype)
 

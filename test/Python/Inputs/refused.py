@@ -15,6 +15,9 @@ gpt --seq 8 --positions 4
 gpt --batch a-b
 gpt --weights -1
 gpt --weights 1 --hidden 12288
+gpt --top-k 1 --groups 2
+gpt --capacity-factor 1.25 --experts 0
+llama --top-k 2
 llama --heads 6 --hidden 48 --kv-heads 4
 llama --head-dim 3
 llama --theta 0

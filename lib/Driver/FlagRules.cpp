@@ -1,0 +1,111 @@
+#include "Flags.h"
+#include "para/Driver/Race.h"
+#include "para/Schedule/Schedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace para;
+
+namespace {
+Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+bool compares(const DriverOptions &options) { return !options.explainFiles.empty(); }
+bool stopsEarly(const DriverOptions &options) { return options.emit == "import" || options.emit == "autodiff"; }
+
+/// What stops a run before a program is made of its plan, as it was typed.
+std::string stopOf(const DriverOptions &options) {
+  return compares(options) ? "--explain=" + join(options.explainFiles, ",") : options.simulate ? "--simulate" : "--emit=" + options.emit;
+}
+
+/// Whether a need is met, and what is told where it is not.
+struct NeedRule {
+  Need need;
+  bool (*isMet)(const DriverOptions &);
+  std::string (*tell)(const DriverOptions &);
+};
+const NeedRule kNeeds[] = {
+    {Need::Training, [](const DriverOptions &o) { return o.train; }, [](const DriverOptions &) -> std::string { return "it is for training (--train)"; }},
+    {Need::Gpu, [](const DriverOptions &o) { return o.target == "cuda"; },
+     [](const DriverOptions &) -> std::string { return "it chooses code for GPUs, which is made for --target=cuda"; }},
+    {Need::Planning, [](const DriverOptions &o) { return !stopsEarly(o); },
+     [](const DriverOptions &o) { return "it is about the plan, and --emit=" + o.emit + " stops before there is one: leave one of them out"; }},
+    {Need::Choice, [](const DriverOptions &o) { return !compares(o); },
+     [](const DriverOptions &o) { return stopOf(o) + " compares two plans as they are, and takes neither: leave one of them out"; }},
+    {Need::Program, [](const DriverOptions &o) { return !compares(o) && !o.simulate; },
+     [](const DriverOptions &o) { return stopOf(o) + " stops before there is a program: leave one of them out"; }},
+    {Need::Prices, isRaced,
+     [](const DriverOptions &) -> std::string {
+       return "it is for the prices of a machine (--machine SPEC, --report or --trace-out), not for the program that is made";
+     }},
+    {Need::Pricing, [](const DriverOptions &o) { return isRaced(o) && (o.simulate || compares(o)); },
+     [](const DriverOptions &) -> std::string {
+       return "it can be simulated on a machine (--machine SPEC --simulate) but not compiled: stages of programs are balanced by cost";
+     }},
+    {Need::Numbers, [](const DriverOptions &o) { return o.simulate || o.explain; },
+     [](const DriverOptions &) -> std::string { return "it is for the numbers of --simulate and --explain"; }},
+};
+
+/// Each flag that was given, and is no more than what is there without it, has what it needs.
+Error checkNeeds(const DriverOptions &options) {
+  for (const auto &[name, value, typed] : options.given) {
+    const Flag *flag = findFlag(name);
+    if (!flag || is_contained(flag->neutral, value))
+      continue;
+    for (auto [index, need] : enumerate(flag->needs)) {
+      const NeedRule *rule = find_if(kNeeds, [need = need](const NeedRule &rule) { return rule.need == need; });
+      if (!rule->isMet(options))
+        return fail(typed + ": " + (index == 0 && !flag->use.empty() ? flag->use.str() : rule->tell(options)));
+    }
+  }
+  return Error::success();
+}
+
+/// Each result has a file of its own, and none takes the model's place but the model itself, annotated.
+Error checkFiles(const DriverOptions &options) {
+  std::map<StringRef, StringRef> taken;
+  if (options.emit != "onnx" && !options.input.empty())
+    taken[options.input] = "the model";
+  for (const auto &[flag, path] : {std::pair<StringRef, StringRef>("-o", options.output), {"--plan-out", options.planOut}, {"--report", options.report}, {"--trace-out", options.traceOut}}) {
+    if (path.empty() || path == "-" || path.starts_with("/dev/"))
+      continue;
+    if (auto [it, isNew] = taken.try_emplace(path, flag); !isNew)
+      return fail(flag + " " + path + ": that is the file of " + it->second + "; give another name");
+  }
+  return Error::success();
+}
+} // namespace
+
+Error para::checkTogether(const DriverOptions &options) {
+  if (options.calibrate && !options.input.empty())
+    return fail("--calibrate measures this computer and stops; '" + options.input + "' is for a command of its own");
+  bool isProgram = options.emit == "exe" || options.emit == "shared";
+  if (options.run && options.emit != "exe")
+    return fail("--run runs an executable; --emit=" + options.emit + " makes none");
+  if (isProgram && options.output == "-")
+    return fail("-o -: only text goes to standard output; give the name of a file for --emit=" + options.emit);
+  if (options.emit == "onnx" && options.output.empty())
+    return fail("--emit=onnx: give the name of the new file (-o FILE.onnx)");
+  if (options.emit == "ptx" && options.target != "cuda")
+    return fail("--emit=ptx: PTX is made for --target=cuda only");
+  bool isPricedOnly = is_contained({"bf16", "f16", "f8"}, options.precision) || !options.widths.empty();
+  if (isPricedOnly && (options.machine.empty() || !(options.simulate || options.emit == "onnx")))
+    return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
+  if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
+    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
+                join(getCompiledScheduleNames(), ", ") + " can");
+  if (Error error = checkFiles(options))
+    return error;
+  return checkNeeds(options);
+}
+
+std::vector<std::string> para::findIdleOutputs(const DriverOptions &options) {
+  std::vector<std::string> notes;
+  if (!compares(options) && !options.simulate)
+    return notes;
+  for (StringRef name : {"-o", "--emit"})
+    if (options.isGiven(name) && !(name == "--emit" && options.emit == "exe"))
+      notes.push_back(options.show(name) + ": nothing is written there, for " + stopOf(options) + " stops before");
+  return notes;
+}
