@@ -21,6 +21,7 @@
 #include "para/Support/Spec.h"
 #include "para/Verify/Passes.h"
 
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -431,7 +432,10 @@ private:
     std::string text;
     llvm::raw_string_ostream stream(text);
     OpPrintingFlags flags;
-    module->print(stream, flags.elideLargeElementsAttrs(64));
+    if (StringRef(options.output).ends_with(".mlirbc")) // all of it, for programs
+      (void)writeBytecodeToFile(*module, stream);
+    else // for people
+      module->print(stream, flags.elideLargeElementsAttrs(64));
     return writeText(options.output.empty() ? "-" : options.output, text) ? kDone : kInputAtFault;
   }
 

@@ -172,9 +172,9 @@ ArrayRef<Flag> para::getFlags() {
   using D = DriverOptions;
   static const Flag flags[] = {
       {"-o", "PATH", "where the result goes; '-' is standard output (default: the model's name without its suffix)", Takes::Value, text(&D::output)},
-      {"--emit", "KIND", "exe (default), shared (a library), onnx (the model with its plan as annotations), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm, ptx", Takes::Value,
+      {"--emit", "KIND", "exe (default), shared (a library), onnx (the model with its plan as annotations), or a stage: import, autodiff, plan, partition, collectives, schedule, lower, llvm, ptx; a stage goes to FILE.mlirbc in full, as MLIR's bytecode", Takes::Value,
        choice(&D::emit, {"exe", "shared", "onnx", "import", "autodiff", "plan", "partition", "collectives", "schedule", "lower", "llvm", "ptx"})},
-      {"--target", "T", "host (default), cuda, rehearsal (the kernels of cuda, run by the processor)", Takes::Value, choice(&D::target, {"host", "cuda", "rehearsal"})},
+      {"--target", "T", "host (default), cuda, rehearsal (the program of cuda, on a processor that looks for races and misuse)", Takes::Value, choice(&D::target, {"host", "cuda", "rehearsal"})},
       {"--arch", "LIST", "GPU code to embed (default sm_80,sm_90,sm_100)", Takes::Value,
        [](D &options, StringRef value) -> Error {
          auto arch = parseArch(value);

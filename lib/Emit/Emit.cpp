@@ -18,6 +18,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
 using namespace para;
@@ -76,99 +77,104 @@ LogicalResult para::writeFile(ModuleOp module, StringRef path, StringRef bytes) 
   return success();
 }
 
+/// Segments and kernels as one module: its text, or its code.
+static LogicalResult emitOne(ModuleOp module, llvm::Module &kernels, llvm::TargetMachine &machine, ArrayRef<ThreadKernel> threadKernels, const EmitOptions &options) {
+  bool isHost = options.target == "host";
+  std::unique_ptr<llvm::Module> program = buildProgram(module, kernels.getContext(), options, {}, threadKernels);
+  if (!isHost)
+    optimizeForRehearsal(kernels, machine);
+  program->setDataLayout(kernels.getDataLayout());
+  program->setTargetTriple(kernels.getTargetTriple());
+  if (llvm::Linker::linkModules(*program, llvm::CloneModule(kernels)))
+    return module.emitError("kernels and segments do not fit together");
+  optimize(*program, machine, isHost);
+  if (options.kind == "object")
+    return writeFile(module, options.output, generateCode(*program, machine));
+  std::string text;
+  llvm::raw_string_ostream(text) << *program;
+  return writeFile(module, options.output, text);
+}
+
 LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
   if (!module->hasAttr("rt.manifest"))
     return module.emitError("has not been lowered: there is no manifest");
   module.getContext()->loadDialect<LLVM::LLVMDialect>();
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
-  bool isCuda = options.target == "cuda", isRehearsal = options.target == "rehearsal";
+  bool isHost = options.target == "host", isCuda = options.target == "cuda";
   if (!isCuda && options.kind == "ptx")
     return module.emitError("PTX is made for --target=cuda only");
   bool single = isCuda || options.kind == "llvm" || options.kind == "object";
   std::vector<OwningOpRef<ModuleOp>> parts = splitKernels(module, single ? 1 : std::max(1u, options.threads));
-
-  std::vector<llvm::SmallString<0>> objects(parts.size() + 1);
-  for (auto [i, part] : llvm::enumerate(parts))
+  for (auto &part : parts)
     if (failed(lowerKernels(*part)))
       return failure();
-
-  std::string image;
-  if (isCuda) {
-    if (options.kind == "ptx" || options.kind == "llvm") {
-      FailureOr<std::string> text = buildGpuText(module, *parts[0], options);
-      return failed(text) ? failure() : writeFile(module, options.output, *text);
-    }
-    FailureOr<std::string> made = buildImage(module, *parts[0], options);
-    if (failed(made) || failed(checkMessageOrder(module)))
-      return failure();
-    image = std::move(*made);
-    parts.clear();
-    objects.resize(1);
+  if (isCuda && (options.kind == "ptx" || options.kind == "llvm")) {
+    FailureOr<std::string> text = buildGpuText(module, *parts[0], options);
+    return failed(text) ? failure() : writeFile(module, options.output, *text);
   }
-  if (single && !isCuda) {
-    llvm::LLVMContext context;
-    auto machine = makeHostMachine(true);
-    std::unique_ptr<llvm::Module> program = buildProgram(module, context, options), kernels = translateModuleToLLVMIR(*parts[0], context);
-    if (!machine || !kernels)
-      return module.emitError("kernels cannot be translated to LLVM");
-    if (isRehearsal && failed(addScatters(*kernels, module)))
-      return failure();
-    if (isRehearsal)
-      addRehearsals(*kernels, module);
-    if (llvm::Linker::linkModules(*program, std::move(kernels)))
-      return module.emitError("kernels and segments do not fit together");
-    optimize(*program, *machine, true);
-    if (options.kind == "object")
-      return writeFile(module, options.output, generateCode(*program, *machine));
-    std::string text;
-    llvm::raw_string_ostream(text) << *program;
-    return writeFile(module, options.output, text);
-  }
+  if (!isHost && failed(checkMessageOrder(module)))
+    return failure();
 
   // Translation asks MLIR's context, which serves one thread; LLVM's work is spread.
   struct Unit {
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> code;
     std::unique_ptr<llvm::TargetMachine> machine;
+    llvm::SmallString<0> object;
   };
   std::vector<std::unique_ptr<Unit>> units;
-  for (size_t i = 0; i < objects.size(); ++i) {
-    bool isKernels = i < parts.size();
+  std::vector<ThreadKernel> threadKernels;
+  for (auto [i, part] : llvm::enumerate(parts)) {
     Unit &unit = *units.emplace_back(std::make_unique<Unit>());
-    unit.machine = makeHostMachine(isKernels);
-    unit.code = isKernels ? translateModuleToLLVMIR(*parts[i], unit.context) : buildProgram(module, unit.context, options, image);
+    unit.machine = makeHostMachine(true);
+    unit.code = translateModuleToLLVMIR(*part, unit.context);
     if (!unit.machine || !unit.code)
       return module.emitError("kernels cannot be translated to LLVM");
-    if (isRehearsal && i == 0 && failed(addScatters(*unit.code, module)))
+    if (!isHost && i == 0 && failed(addScatters(*unit.code, module)))
       return failure();
-    if (isRehearsal && isKernels)
-      addRehearsals(*unit.code, module);
+    if (!isHost)
+      addThreadFunctions(*unit.code, module, threadKernels);
     for (llvm::Function &function : *unit.code)
-      if (isKernels && !function.isDeclaration() && !function.hasLocalLinkage())
+      if (!function.isDeclaration() && !function.hasLocalLinkage())
         function.setVisibility(llvm::GlobalValue::HiddenVisibility);
   }
-  auto work = [&](size_t i) {
-    optimize(*units[i]->code, *units[i]->machine, i < parts.size());
-    objects[i] = generateCode(*units[i]->code, *units[i]->machine);
+  if (single && !isCuda)
+    return emitOne(module, *units[0]->code, *units[0]->machine, threadKernels, options);
+
+  auto work = [&](Unit &unit, bool isKernels) {
+    isKernels && !isHost ? optimizeForRehearsal(*unit.code, *unit.machine) : optimize(*unit.code, *unit.machine, isKernels);
+    unit.object = generateCode(*unit.code, *unit.machine);
+    unit.code.reset();
   };
+  std::string image;
+  if (isCuda) {
+    FailureOr<std::string> made = buildImage(module, *parts[0], options, [&] { work(*units[0], true); });
+    if (failed(made))
+      return failure();
+    image = std::move(*made);
+  }
+  Unit &segments = *units.emplace_back(std::make_unique<Unit>());
+  segments.machine = makeHostMachine(false);
+  segments.code = segments.machine ? buildProgram(module, segments.context, options, image, threadKernels) : nullptr;
+  if (!segments.code)
+    return module.emitError("no code can be made for this processor");
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
-    for (size_t i = 0; i < objects.size(); ++i)
-      pool.async([&, i] { work(i); });
+    for (auto &unit : units)
+      if (unit->code)
+        pool.async([&, &unit = *unit] { work(unit, &unit != &segments); });
     pool.wait();
   }
-  units.clear();
-  if (options.kind == "object")
-    return writeFile(module, options.output, objects[0]);
   TemporaryFiles files;
-  for (const auto &object : objects) {
+  for (auto &unit : units) {
     llvm::SmallString<128> path;
     if (std::error_code error = llvm::sys::fs::createTemporaryFile("para", "o", path))
       return reportTemporary(module, error);
     files.paths.push_back(path.str().str());
-    if (failed(writeFile(module, path, object)))
+    if (failed(writeFile(module, path, unit->object)))
       return failure();
   }
+  units.clear();
   return linkProgram(module, files.paths, options);
 }

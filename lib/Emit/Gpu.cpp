@@ -87,6 +87,24 @@ static void defineDevice(llvm::Module &module) {
   });
 }
 
+void para::scalarizeMasks(llvm::Module &kernels, llvm::TargetMachine *machine) {
+  llvm::PassBuilder passes(machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(sccs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, sccs, modules);
+  llvm::FunctionPassManager scalarize;
+  scalarize.addPass(llvm::ScalarizeMaskedMemIntrinPass());
+  llvm::ModulePassManager first;
+  first.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(scalarize)));
+  first.run(kernels, modules);
+}
+
 void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, ModuleOp program) {
   kernels.setTargetTriple(machine.getTargetTriple());
   kernels.setDataLayout(machine.createDataLayout());
@@ -105,20 +123,6 @@ void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, M
   }
   defineDevice(kernels);
   // Masks are constants for the most part: straight lines of loads, whose addresses are then known to be global.
-  llvm::PassBuilder passes(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(sccs);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, sccs, modules);
-  llvm::FunctionPassManager scalarize;
-  scalarize.addPass(llvm::ScalarizeMaskedMemIntrinPass());
-  llvm::ModulePassManager first;
-  first.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(scalarize)));
-  first.run(kernels, modules);
+  scalarizeMasks(kernels, &machine);
   optimize(kernels, machine, true);
 }

@@ -91,7 +91,7 @@ static void assemble(Part &part, StringRef assembler) {
     part.problem = "ptxas does not take the kernels for " + part.arch + ": " + part.problem;
 }
 
-FailureOr<std::string> para::buildImage(ModuleOp program, ModuleOp kernels, const EmitOptions &options) {
+FailureOr<std::string> para::buildImage(ModuleOp program, ModuleOp kernels, const EmitOptions &options, llvm::function_ref<void()> alongside) {
   std::vector<std::unique_ptr<Part>> parts;
   for (const std::string &arch : options.arch) {
     if (llvm::any_of(parts, [&](auto &part) { return part->arch == arch; }))
@@ -106,6 +106,7 @@ FailureOr<std::string> para::buildImage(ModuleOp program, ModuleOp kernels, cons
   std::string assembler = findAssembler();
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(1u, options.threads)));
+    pool.async([&] { alongside(); });
     for (auto &part : parts)
       pool.async([&part, &assembler, program] {
         optimizeForGpu(*part->code, *part->machine, program);

@@ -8,6 +8,7 @@
 #include "llvm/Support/Error.h"
 
 #include <memory>
+#include <vector>
 
 namespace llvm {
 class LLVMContext;
@@ -20,8 +21,16 @@ namespace para {
 /// Lowers kernel functions to the LLVM dialect.
 mlir::LogicalResult lowerKernels(mlir::ModuleOp kernels);
 
-/// The segments, the manifest and `para_main_program` as one LLVM module; kernels are declared, or lie in `image`.
-std::unique_ptr<llvm::Module> buildProgram(mlir::ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, llvm::StringRef image = {});
+/// A kernel of a GPU for the processor (para_thread_kernel).
+struct ThreadKernel {
+  std::string name;
+  int64_t numArgs, mostThreads;
+  bool waits;
+};
+
+/// The segments, the manifest and `para_main_program` as one LLVM module; kernels are declared, or lie in `image` and are declared for a rehearsal.
+std::unique_ptr<llvm::Module> buildProgram(mlir::ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, llvm::StringRef image = {},
+                                           llvm::ArrayRef<ThreadKernel> threadKernels = {});
 
 /// For kernels, or for segments, which are quick to compile and not worth more.
 std::unique_ptr<llvm::TargetMachine> makeHostMachine(bool isKernels);
@@ -41,12 +50,16 @@ mlir::LogicalResult writeFile(mlir::ModuleOp module, llvm::StringRef path, llvm:
 std::unique_ptr<llvm::TargetMachine> makeGpuMachine(llvm::StringRef arch, std::string &problem);
 /// Makes entries of the kernels, says what para_gpu_* mean on a GPU, optimizes.
 void optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, mlir::ModuleOp program);
-/// The kernels for all GPUs of the options in the format of runtime/README.md.
-mlir::FailureOr<std::string> buildImage(mlir::ModuleOp program, mlir::ModuleOp kernels, const EmitOptions &options);
+/// Masked loads and stores become those of single elements where the machine has no such thing: all of them without a machine.
+void scalarizeMasks(llvm::Module &kernels, llvm::TargetMachine *machine);
+/// The kernels for all GPUs of the options in the format of runtime/README.md; `alongside` is done meanwhile.
+mlir::FailureOr<std::string> buildImage(mlir::ModuleOp program, mlir::ModuleOp kernels, const EmitOptions &options, llvm::function_ref<void()> alongside);
 /// For `ptx` and `llvm`: the text for the first GPU.
 mlir::FailureOr<std::string> buildGpuText(mlir::ModuleOp program, mlir::ModuleOp kernels, const EmitOptions &options);
-/// Lets the host call each kernel of a thread as a range of blocks.
-void addRehearsals(llvm::Module &kernels, mlir::ModuleOp program);
+/// A function of a list of arguments for each kernel of a thread, "kernel_0_block_thread", for rehearsals.
+void addThreadFunctions(llvm::Module &kernels, mlir::ModuleOp program, std::vector<ThreadKernel> &list);
+/// Optimizes for the processor, and has each access to memory that is not the thread's own told to the rehearsal.
+void optimizeForRehearsal(llvm::Module &kernels, llvm::TargetMachine &machine);
 /// "para_scatter_f32_i64", and the functions of that kind which the program needs, linked into the kernels.
 std::string scatterName(int64_t dtype, int64_t indexDtype);
 mlir::LogicalResult addScatters(llvm::Module &kernels, mlir::ModuleOp program);

@@ -35,10 +35,12 @@ LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, 
   if (options.kind == "shared") {
     arguments.push_back("-shared");
   } else {
-    bool isCuda = options.target == "cuda";
-    std::vector<std::string> libraries{"core", isCuda ? "cuda" : "host"};
-    if (options.target == "rehearsal")
-      libraries.push_back("rehearsal");
+    bool isHost = options.target == "host";
+    std::vector<std::string> libraries{"core"};
+    if (isHost)
+      libraries.push_back("host");
+    else
+      libraries.insert(libraries.end(), {"cuda", "rehearsal"});
     arguments.push_back("-Wl,--start-group");
     for (const std::string &name : libraries) {
       arguments.push_back(runtimeFolder(options) + "/libpara_runtime_" + name + ".a");
@@ -46,7 +48,7 @@ LogicalResult para::linkProgram(ModuleOp module, ArrayRef<std::string> objects, 
         return module.emitError() << "the runtime is not where it should be: " << arguments.back();
     }
     arguments.push_back("-Wl,--end-group");
-    if (!isCuda) // CUDA's libraries are loaded where they are wanted.
+    if (isHost) // CUDA's libraries are loaded where they are wanted.
       arguments.insert(arguments.end(), {"-ldnnl", "-lgomp"});
     arguments.insert(arguments.end(), {"-lmpi", "-lz", "-ldl", "-lpthread"});
   }

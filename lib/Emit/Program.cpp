@@ -17,8 +17,9 @@ using namespace para;
 namespace {
 class ProgramBuilder {
 public:
-  ProgramBuilder(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image)
-      : source(module), isCuda(options.target == "cuda"), isRehearsal(options.target == "rehearsal"), image(image), out(std::make_unique<llvm::Module>("para", context)), ir(context), ptr(ir.getPtrTy()), i64(ir.getInt64Ty()), i32(ir.getInt32Ty()) {
+  ProgramBuilder(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image, ArrayRef<ThreadKernel> threadKernels)
+      : source(module), isHost(options.target == "host"), image(image), threadKernels(threadKernels),
+        out(std::make_unique<llvm::Module>("para", context)), ir(context), ptr(ir.getPtrTy()), i64(ir.getInt64Ty()), i32(ir.getInt32Ty()) {
     auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
     microbatches = count ? count.getInt() : 1;
     mesh = module->getAttrOfType<MeshAttr>("para.mesh");
@@ -34,15 +35,29 @@ public:
     auto *table = llvm::ArrayType::get(entry, segments.size());
     auto *list = new llvm::GlobalVariable(*out, table, true, llvm::GlobalValue::InternalLinkage, llvm::ConstantArray::get(table, segments), "segments");
     StringRef manifest = source->getAttrOfType<StringAttr>("rt.manifest").getValue();
-    auto *type = llvm::StructType::get(out->getContext(), {i32, i32, ptr, i64, ptr, ptr, i64});
+    auto *type = llvm::StructType::get(out->getContext(), {i32, i32, ptr, i64, ptr, ptr, i64, ptr, i64});
     llvm::Constant *fields[] = {llvm::ConstantInt::get(i32, PARA_ABI_VERSION), llvm::ConstantInt::get(i32, segments.size()), text(manifest),
                                 llvm::ConstantInt::get(i64, manifest.size()), list,
-                                image.empty() ? llvm::ConstantPointerNull::get(ptr) : bytes(image), llvm::ConstantInt::get(i64, image.size())};
+                                image.empty() ? llvm::ConstantPointerNull::get(ptr) : bytes(image), llvm::ConstantInt::get(i64, image.size()), buildThreadKernels(),
+                                llvm::ConstantInt::get(i64, threadKernels.size())};
     new llvm::GlobalVariable(*out, type, true, llvm::GlobalValue::ExternalLinkage, llvm::ConstantStruct::get(type, fields), "para_main_program");
     return std::move(out);
   }
 
 private:
+  llvm::Constant *buildThreadKernels() {
+    auto *entry = llvm::StructType::get(out->getContext(), {ptr, ptr, i32, i32, i32});
+    std::vector<llvm::Constant *> list;
+    for (const ThreadKernel &kernel : threadKernels) {
+      auto *function = llvm::cast<llvm::Function>(out->getOrInsertFunction(kernel.name + "_thread", ir.getVoidTy(), ptr).getCallee());
+      function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+      list.push_back(llvm::ConstantStruct::get(entry, {text(kernel.name), function, llvm::ConstantInt::get(i32, kernel.numArgs),
+                                                       llvm::ConstantInt::get(i32, kernel.mostThreads), llvm::ConstantInt::get(i32, kernel.waits)}));
+    }
+    auto *table = llvm::ArrayType::get(entry, list.size());
+    return new llvm::GlobalVariable(*out, table, true, llvm::GlobalValue::InternalLinkage, llvm::ConstantArray::get(table, list), "thread_kernels");
+  }
+
   llvm::Constant *text(StringRef value) {
     llvm::Constant *&known = strings[value];
     if (!known) {
@@ -79,8 +94,8 @@ private:
     llvm::Constant *&known = kernelConstants[name];
     if (!known) {
       llvm::Constant *function = llvm::ConstantPointerNull::get(ptr);
-      if (!isCuda)
-        function = llvm::cast<llvm::Constant>(out->getOrInsertFunction(isRehearsal ? (name + "_cpu").str() : name, ir.getVoidTy(), i64, i64, ptr).getCallee());
+      if (isHost)
+        function = llvm::cast<llvm::Constant>(out->getOrInsertFunction(name, ir.getVoidTy(), i64, i64, ptr).getCallee());
       auto *type = llvm::StructType::get(out->getContext(), {ptr, ptr, i64, i32, i32});
       llvm::Constant *fields[] = {text(name), function, llvm::ConstantInt::get(i64, grain), llvm::ConstantInt::get(i32, block), llvm::ConstantInt::get(i32, shared)};
       known = new llvm::GlobalVariable(*out, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantStruct::get(type, fields), "kernel");
@@ -139,8 +154,6 @@ private:
     for (Operation &op : segment.getBody().front())
       if (auto launch = dyn_cast<rt::LaunchOp>(op))
         most = std::max(most, launch.getBuffers().size() + kernels[launch.getKernel()].getNumbers().size());
-      else if (isRehearsal && isa<rt::ScatterAddOp>(op))
-        most = std::max<size_t>(most, 7);
     arguments = ir.CreateAlloca(llvm::ArrayType::get(i64, most));
     arena = ir.CreateCall(out->getOrInsertFunction("para_arena", ptr, ptr), {context});
     for (Operation &op : segment.getBody().front())
@@ -250,21 +263,14 @@ private:
       range = (range + parts - 1) / parts;
       first = ir.CreateAdd(first, scaled(coordinate(axisName), range * unit));
     }
-    if (isRehearsal) { // As the runtime of cuda does it.
-      llvm::Value *values[] = {ir.CreatePtrToInt(buffers[0], i64), ir.CreatePtrToInt(buffers[1], i64), ir.CreatePtrToInt(buffers[2], i64),
-                               integer(get(op, "positions")), integer(get(op, "width")), first, integer(get(op, "rows"))};
-      for (auto [i, v] : llvm::enumerate(values))
-        ir.CreateStore(v, ir.CreateConstGEP1_64(i64, arguments, i));
-      llvm::Constant *kernel = kernelOf(scatterName(get(op, "dtype"), get(op, "index_dtype")), 1, scatterThreads, 16);
-      return call("para_launch", {context, stream, kernel, integer(get(op, "positions")), arguments, small(7), name});
-    }
     call("para_scatter_add", {context, stream, small(get(op, "dtype")), small(get(op, "index_dtype")), integer(get(op, "positions")),
                               integer(get(op, "width")), first, integer(get(op, "rows")), buffers[0], buffers[1], buffers[2], name});
   }
 
   ModuleOp source;
-  bool isCuda, isRehearsal;
+  bool isHost;
   StringRef image;
+  ArrayRef<ThreadKernel> threadKernels;
   std::unique_ptr<llvm::Module> out;
   llvm::IRBuilder<> ir;
   llvm::PointerType *ptr;
@@ -280,6 +286,7 @@ private:
 };
 } // namespace
 
-std::unique_ptr<llvm::Module> para::buildProgram(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image) {
-  return ProgramBuilder(module, context, options, image).run();
+std::unique_ptr<llvm::Module> para::buildProgram(ModuleOp module, llvm::LLVMContext &context, const EmitOptions &options, StringRef image,
+                                                 ArrayRef<ThreadKernel> threadKernels) {
+  return ProgramBuilder(module, context, options, image, threadKernels).run();
 }

@@ -1,10 +1,19 @@
-//===- Rehearsal.cpp - A GPU's kernels, called by the host ----------------===//
+//===- Rehearsal.cpp - A GPU's kernels for the processor -------------------===//
+//
+// A program for CUDA carries its kernels for the processor too: what one thread does, with every access to memory told to the rehearsal,
+// which says where the bytes are (runtime/rehearsal/Blocks.h). Device addresses themselves cannot be touched.
+//
+//===----------------------------------------------------------------------===//
 #include "Internal.h"
 
 #include "para/Lower/Rt.h"
 
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace para;
@@ -20,37 +29,79 @@ static bool waits(const llvm::Function &kernel) {
   return false;
 }
 
-void para::addRehearsals(llvm::Module &kernels, ModuleOp program) {
-  llvm::StringMap<std::pair<int64_t, int64_t>> known;
+void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vector<ThreadKernel> &list) {
+  llvm::StringMap<int64_t> threads;
   for (auto kernel : program.getOps<rt::KernelOp>())
-    known[kernel.getFunctionAttr().getValue()] = {*kernel.getBlock(), *kernel.getSharedBytes()};
+    threads[kernel.getFunctionAttr().getValue()] = *kernel.getBlock();
   llvm::IRBuilder<> ir(kernels.getContext());
-  auto *ptr = ir.getPtrTy();
-  auto *i64 = ir.getInt64Ty();
-  auto *i32 = ir.getInt32Ty();
-  auto rehearse = kernels.getOrInsertFunction("para_rehearse_blocks", ir.getVoidTy(), ptr, i64, i64, i32, i32, i32, ptr);
   SmallVector<llvm::Function *> functions;
   for (llvm::Function &function : kernels)
-    if (!function.isDeclaration() && (known.count(function.getName()) || function.getName().starts_with("para_scatter_")))
+    if (!function.isDeclaration() && (threads.count(function.getName()) || function.getName().starts_with("para_scatter_")))
       functions.push_back(&function);
   for (llvm::Function *function : functions) {
-    // One thread: its arguments out of the launch's list.
-    auto *one = llvm::Function::Create(llvm::FunctionType::get(ir.getVoidTy(), {ptr}, false), llvm::GlobalValue::InternalLinkage,
-                                       function->getName() + "_thread", kernels);
+    auto *type = llvm::FunctionType::get(ir.getVoidTy(), {ir.getPtrTy()}, false);
+    auto *one = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, function->getName() + "_thread", kernels);
+    one->setVisibility(llvm::GlobalValue::HiddenVisibility);
     ir.SetInsertPoint(llvm::BasicBlock::Create(kernels.getContext(), "", one));
     SmallVector<llvm::Value *> arguments;
     for (auto &argument : function->args())
-      arguments.push_back(ir.CreateLoad(argument.getType(), ir.CreateConstGEP1_64(i64, one->getArg(0), argument.getArgNo())));
+      arguments.push_back(ir.CreateLoad(argument.getType(), ir.CreateConstGEP1_64(ir.getInt64Ty(), one->getArg(0), argument.getArgNo())));
     ir.CreateCall(function, arguments);
     ir.CreateRetVoid();
-    // A range of blocks, as the host's runtime calls kernels.
-    auto it = known.find(function->getName());
-    auto [threads, shared] = it == known.end() ? std::pair<int64_t, int64_t>(scatterThreads, 16) : it->second;
-    auto *range = llvm::Function::Create(llvm::FunctionType::get(ir.getVoidTy(), {i64, i64, ptr}, false), llvm::GlobalValue::ExternalLinkage,
-                                         function->getName() + "_cpu", kernels);
-    ir.SetInsertPoint(llvm::BasicBlock::Create(kernels.getContext(), "", range));
-    ir.CreateCall(rehearse, {one, range->getArg(0), range->getArg(1), llvm::ConstantInt::get(i32, threads), llvm::ConstantInt::get(i32, shared),
-                             llvm::ConstantInt::get(i32, waits(*function)), range->getArg(2)});
-    ir.CreateRetVoid();
+    function->setLinkage(llvm::GlobalValue::InternalLinkage);
+    auto it = threads.find(function->getName());
+    list.push_back({function->getName().str(), int64_t(function->arg_size()), it == threads.end() ? scatterThreads : it->second, waits(*function)});
   }
+}
+
+/// Memory of the thread itself, its arguments, and tables.
+static bool isOwn(const llvm::Value *pointer, const llvm::Function &function) {
+  SmallVector<const llvm::Value *> objects;
+  llvm::getUnderlyingObjects(pointer, objects, /*LI=*/nullptr, /*MaxLookup=*/0);
+  return llvm::all_of(objects, [&](const llvm::Value *object) {
+    return llvm::isa<llvm::AllocaInst, llvm::GlobalValue>(object) || (object == function.getArg(0) && function.getName().ends_with("_thread"));
+  });
+}
+
+/// Puts what the rehearsal says into the place of each address.
+static void followAccesses(llvm::Function &function) {
+  const llvm::DataLayout &layout = function.getDataLayout();
+  llvm::IRBuilder<> ir(function.getContext());
+  auto follow = [&](llvm::Instruction *at, llvm::Use &address, llvm::Value *bytes, llvm::Align alignment, int writes) {
+    if (isOwn(address.get(), function))
+      return;
+    ir.SetInsertPoint(at);
+    auto access = function.getParent()->getOrInsertFunction("para_rehearse_access", ir.getPtrTy(), ir.getPtrTy(), ir.getInt64Ty(), ir.getInt32Ty(), ir.getInt32Ty());
+    address.set(ir.CreateCall(access, {address.get(), bytes, ir.getInt32(alignment.value()), ir.getInt32(writes)}));
+  };
+  SmallVector<llvm::Instruction *> all;
+  for (llvm::Instruction &instruction : llvm::instructions(function))
+    all.push_back(&instruction);
+  auto bytesOf = [&](llvm::Type *type) { return ir.getInt64(layout.getTypeStoreSize(type)); };
+  for (llvm::Instruction *instruction : all) {
+    if (auto *load = llvm::dyn_cast<llvm::LoadInst>(instruction))
+      follow(load, load->getOperandUse(0), bytesOf(load->getType()), load->getAlign(), false);
+    else if (auto *store = llvm::dyn_cast<llvm::StoreInst>(instruction))
+      follow(store, store->getOperandUse(1), bytesOf(store->getValueOperand()->getType()), store->getAlign(), store->isAtomic() ? 2 : 1);
+    else if (auto *transfer = llvm::dyn_cast<llvm::MemTransferInst>(instruction)) {
+      follow(transfer, transfer->getRawDestUse(), transfer->getLength(), transfer->getDestAlign().valueOrOne(), true);
+      follow(transfer, transfer->getRawSourceUse(), transfer->getLength(), transfer->getSourceAlign().valueOrOne(), false);
+    } else if (auto *fill = llvm::dyn_cast<llvm::MemSetInst>(instruction))
+      follow(fill, fill->getRawDestUse(), fill->getLength(), fill->getDestAlign().valueOrOne(), true);
+    else
+      assert((!llvm::isa<llvm::AtomicRMWInst, llvm::AtomicCmpXchgInst>(instruction)) && "no kernel updates memory by atomics");
+  }
+  function.removeFnAttr(llvm::Attribute::Memory);
+  for (llvm::Argument &argument : function.args())
+    for (auto kind : {llvm::Attribute::ReadOnly, llvm::Attribute::WriteOnly, llvm::Attribute::ReadNone})
+      argument.removeAttr(kind);
+}
+
+void para::optimizeForRehearsal(llvm::Module &kernels, llvm::TargetMachine &machine) {
+  scalarizeMasks(kernels, nullptr); // others would not be followed
+  optimize(kernels, machine, true);
+  scalarizeMasks(kernels, nullptr);
+  for (llvm::Function &function : kernels)
+    if (!function.isDeclaration())
+      followAccesses(function);
 }

@@ -1,7 +1,7 @@
 //===- Scatter.cpp - Rows added to a table, on a GPU ----------------------===//
 //
 // A block for each position. The first position of a row owns it: its block adds all updates of the row in their order, so that
-// results repeat bit for bit. The others have nothing to do.
+// results repeat bit for bit. The others have nothing to do. Who finds an earlier one says so, as others may at the same time.
 //
 //===----------------------------------------------------------------------===//
 #include "Internal.h"
@@ -52,7 +52,7 @@ earlier.body:
   %q.same = icmp eq INDEX %q.row, %mine
   br i1 %q.same, label %earlier.found, label %earlier.next
 earlier.found:
-  store i32 1, ptr %taken.at
+  store atomic i32 1, ptr %taken.at syncscope("block") monotonic, align 4
   br label %earlier.end
 earlier.next:
   %q.next = add i64 %q, THREADS

@@ -129,8 +129,8 @@ para_status Communicators::allToAll(const Group &group, Handle queue, const void
   return check(op, "all-to-all", result ? result : ended);
 }
 
-para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t communicator, const void *in, void *out, int64_t count,
-                               int32_t dtype, int32_t reduction, const char *op) {
+para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out,
+                               int64_t count, int32_t dtype, int32_t reduction, const char *op) {
   if (communicator < 0 || size_t(communicator) >= groups.size())
     return ctx->fail(op, "the manifest has no communicator " + std::to_string(communicator));
   if (!ctx->isStream(stream) || dtype < 0 || dtype > PARA_BOOL)
@@ -138,6 +138,7 @@ para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t comm
   const Group &group = groups[size_t(communicator)];
   int64_t bytes = count * elementBytes(DType(dtype));
   OpScope scope(ctx, stream, op, nameOf(kind), bytes);
+  ctx->sequence = sequence;
   if (group.size == 1)
     return in == out ? PARA_OK : para_copy(ctx, stream, out, in, bytes, op);
   Handle queue = ctx->streams[stream];
@@ -164,19 +165,19 @@ para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t comm
 
 using para::runtime::cuda::CollectiveKind;
 
-para_status para_all_reduce(para_context *ctx, int32_t stream, int32_t communicator, int32_t, const void *in, void *out,
+para_status para_all_reduce(para_context *ctx, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out,
                             int64_t count, int32_t dtype, int32_t reduction, const char *op) {
-  return ctx->communicators->run(CollectiveKind::AllReduce, stream, communicator, in, out, count, dtype, reduction, op);
+  return ctx->communicators->run(CollectiveKind::AllReduce, stream, communicator, sequence, in, out, count, dtype, reduction, op);
 }
-para_status para_all_gather(para_context *ctx, int32_t stream, int32_t communicator, int32_t, const void *in, void *out,
+para_status para_all_gather(para_context *ctx, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out,
                             int64_t count, int32_t dtype, const char *op) {
-  return ctx->communicators->run(CollectiveKind::AllGather, stream, communicator, in, out, count, dtype, PARA_SUM, op);
+  return ctx->communicators->run(CollectiveKind::AllGather, stream, communicator, sequence, in, out, count, dtype, PARA_SUM, op);
 }
-para_status para_reduce_scatter(para_context *ctx, int32_t stream, int32_t communicator, int32_t, const void *in,
+para_status para_reduce_scatter(para_context *ctx, int32_t stream, int32_t communicator, int32_t sequence, const void *in,
                                 void *out, int64_t count, int32_t dtype, int32_t reduction, const char *op) {
-  return ctx->communicators->run(CollectiveKind::ReduceScatter, stream, communicator, in, out, count, dtype, reduction, op);
+  return ctx->communicators->run(CollectiveKind::ReduceScatter, stream, communicator, sequence, in, out, count, dtype, reduction, op);
 }
-para_status para_all_to_all(para_context *ctx, int32_t stream, int32_t communicator, int32_t, const void *in, void *out,
+para_status para_all_to_all(para_context *ctx, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out,
                             int64_t count, int32_t dtype, const char *op) {
-  return ctx->communicators->run(CollectiveKind::AllToAll, stream, communicator, in, out, count, dtype, PARA_SUM, op);
+  return ctx->communicators->run(CollectiveKind::AllToAll, stream, communicator, sequence, in, out, count, dtype, PARA_SUM, op);
 }

@@ -23,7 +23,7 @@ public:
   ~Communicators();
   /// Collective over all ranks.
   Status create(const para_program &program);
-  para_status run(CollectiveKind kind, int32_t stream, int32_t communicator, const void *in, void *out, int64_t count,
+  para_status run(CollectiveKind kind, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out, int64_t count,
                   int32_t dtype, int32_t reduction, const char *op);
   para_status send(int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer, int64_t bytes, const char *op);
   para_status receive(int32_t stream, int32_t axis, int64_t peer, void *buffer, int64_t bytes, const char *op);

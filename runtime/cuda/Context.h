@@ -51,6 +51,7 @@ struct para_context {
   std::unique_ptr<para::runtime::cuda::Communicators> communicators;
 
   const char *currentOp = nullptr;
+  int32_t sequence = 0; ///< of the collective that was enqueued last; NCCL does not ask for it, a rehearsal does
   void enter(const char *op);
   /// Prints `para: rank 2: OP: cause` once for the job and returns the status for compiled code.
   para_status fail(const char *op, const std::string &cause, para_status status = PARA_ERROR);

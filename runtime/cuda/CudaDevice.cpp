@@ -3,6 +3,7 @@
 #include "Context.h"
 #include "Convolution.h"
 #include "Matmul.h"
+#include "rehearsal/Rehearsal.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,6 +20,22 @@ namespace {
 enum { AttributeCapabilityMajor = 75, AttributeCapabilityMinor = 76 };
 enum { StreamNonBlocking = 1 };
 constexpr int64_t stagingBytes = 16 << 20;
+
+/// What a rehearsal asks.
+class RehearsedRank : public rehearsal::Rank {
+public:
+  explicit RehearsedRank(para_context &ctx) : ctx(ctx) {}
+  const char *op() const override { return ctx.currentOp ? ctx.currentOp : "the start"; }
+  void report(const char *op, const std::string &cause) override { ctx.fail(op, cause); }
+  bool othersFailed() const override { return ctx.control && ctx.control->failedRank() >= 0; }
+  Address arena() const override { return ctx.arena; }
+  int32_t sequence() const override { return ctx.sequence; }
+  int64_t rank() const override { return ctx.rank; }
+  int64_t ranksOnHost() const override { return ctx.world->ranksOnHost(); }
+
+private:
+  para_context &ctx;
+};
 
 class CudaDevice : public Device {
 public:
@@ -40,6 +57,7 @@ private:
     return result == success ? Status::success() : Status::error(state.driverError(what, result));
   }
   para_context state;
+  RehearsedRank rehearsed{state};
   void *staging = nullptr; ///< pinned
 };
 
@@ -83,7 +101,8 @@ Status CudaDevice::loadCode(const para_program &program) {
   PARA_TRY(fine("cuDeviceGetAttribute", state.driver.cuDeviceGetAttribute(&major, AttributeCapabilityMajor, state.device)));
   PARA_TRY(fine("cuDeviceGetAttribute", state.driver.cuDeviceGetAttribute(&minor, AttributeCapabilityMinor, state.device)));
   ImagePart part;
-  PARA_TRY(chooseImage(program.image, program.image_bytes, uint32_t(major * 10 + minor), part));
+  if (program.image || !rehearsal::isOn()) // A program for rehearsals alone has none.
+    PARA_TRY(chooseImage(program.image, program.image_bytes, uint32_t(major * 10 + minor), part));
   enum { ErrorLog = 5, ErrorLogBytes = 6 };
   char log[4096] = {};
   int options[] = {ErrorLog, ErrorLogBytes};
@@ -113,6 +132,9 @@ Status CudaDevice::create(const DeviceOptions &options) {
   state.rank = options.world->rank();
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
+  const char *asked = std::getenv("PARA_REHEARSE");
+  if (state.manifest->target == "rehearsal" || (asked && std::strcmp(asked, "1") == 0))
+    rehearsal::start(&rehearsed, options.program);
   PARA_TRY(state.world->agree(open()));
   PARA_TRY(state.world->agree(loadCode(*options.program)));
   PARA_TRY(state.world->agree(allocate()));

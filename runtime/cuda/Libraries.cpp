@@ -1,6 +1,8 @@
 //===- Libraries.cpp - Loads NVIDIA's libraries -------------------------------===//
 #include "Libraries.h"
 
+#include "rehearsal/Rehearsal.h"
+
 #include <dlfcn.h>
 #include <initializer_list>
 
@@ -28,6 +30,8 @@ static Status tooOld(const char *what, const std::string &missing, const char *n
 }
 
 Status loadDriver(Driver &into) {
+  if (rehearsal::isOn())
+    return rehearsal::fill(into), Status::success();
   void *library = openFirst({"libcuda.so.1", "libcuda.so"});
   if (!library)
     return Status::error("this program was compiled for CUDA, and libcuda.so.1 (the NVIDIA driver) is not there: run it on "
@@ -44,6 +48,8 @@ Status loadDriver(Driver &into) {
 }
 
 Status loadBlas(Blas &into) {
+  if (rehearsal::isOn())
+    return rehearsal::fill(into), Status::success();
   void *library = openFirst({"libcublasLt.so.13", "libcublasLt.so.12"});
   if (!library)
     return Status::error("libcublasLt.so.13 or .12 (cuBLASLt, of the CUDA toolkit) is not there: it computes this program's "
@@ -54,6 +60,8 @@ Status loadBlas(Blas &into) {
 }
 
 Status loadDnn(Dnn &into) {
+  if (rehearsal::isOn())
+    return rehearsal::fill(into), Status::success();
   void *library = openFirst({"libcudnn.so.9"});
   if (!library)
     return Status::error("libcudnn.so.9 (cuDNN 9) is not there: it computes this program's convolutions; install it or put "
@@ -64,6 +72,8 @@ Status loadDnn(Dnn &into) {
 }
 
 Status loadNccl(Nccl &into) {
+  if (rehearsal::isOn())
+    return rehearsal::fill(into), Status::success();
   void *library = openFirst({"libnccl.so.2"});
   if (!library)
     return Status::error("libnccl.so.2 (NCCL) is not there: ranks talk by it; install it or put its folder into "

@@ -7,7 +7,8 @@
 
 namespace para::runtime::cuda {
 
-/// Each fails with one sentence: what is missing, for what it is needed, and what helps. A library stays for the process's life.
+/// Each fails with one sentence: what is missing, for what it is needed, and what helps. A library stays for the process's life. In a
+/// rehearsal (rehearsal/Rehearsal.h) none is loaded.
 Status loadDriver(Driver &driver);
 Status loadBlas(Blas &blas);
 Status loadDnn(Dnn &dnn);

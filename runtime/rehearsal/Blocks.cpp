@@ -1,23 +1,30 @@
 //===- Blocks.cpp - A GPU's blocks on the processor ---------------------------===//
 //
-// Threads of kernels that never wait run one after another; others are contexts of their own. Shared memory is filled
-// with a pattern before each block, as nothing may be read there that was not written.
+// Threads of kernels that never wait run one after another; others have stacks of their own, which they keep from block to block, since
+// only the first jump to a stack asks the system. They run in an order of the seed's: nobody may count on the others' stores before a
+// barrier.
 //
 //===----------------------------------------------------------------------===//
+#undef _FORTIFY_SOURCE // which takes a jump to another stack for a mistake
 #include "Blocks.h"
+#include "BlockMemory.h"
+#include "Machine.h"
+#include "Rehearsal.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <csetjmp>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <ucontext.h>
 #include <vector>
+
+using namespace para::runtime::rehearsal;
 
 namespace {
 enum class State { Ready, AtBarrier, InGroup, Ended };
 
 struct Thread {
-  ucontext_t context;
+  jmp_buf place; ///< where it waits
   State state = State::Ready;
   uint32_t group = 0;
   int32_t value = 0, distance = 0;
@@ -30,29 +37,54 @@ struct Block {
   const int64_t *args;
   int32_t number = 0, current = 0, threads = 0;
   std::vector<Thread> all;
-  ucontext_t scheduler;
-  std::vector<uint64_t> shared;
+  jmp_buf scheduler;
+  BlockMemory memory;
+  int32_t first = 0, step = 1; ///< the order of its threads
+  int32_t at(int32_t i) const { return int32_t((first + int64_t(i) * step) % threads); }
 };
 
 constexpr size_t stackBytes = 64 << 10;
-constexpr int32_t warp = 32;
-thread_local Block *block = nullptr;
+constexpr int32_t warp = BlockMemory::warp;
+Block *block = nullptr;
 
-[[noreturn]] void misuse(const char *what) {
-  std::fprintf(stderr, "para: rehearsal: block %d, thread %d: %s\n", block->number, block->current, what);
-  std::abort();
+[[noreturn]] void misuse(const std::string &what) {
+  const TaskName &task = *memory().running;
+  fail(task.op, describe(task) + text(": block %d, thread %d: ", block->number, block->current) + what);
+}
+
+/// Back to who lets threads run.
+[[gnu::noinline]] void leave() {
+  if (_setjmp(block->all[size_t(block->current)].place) == 0)
+    _longjmp(block->scheduler, 1);
 }
 
 void enter() {
-  block->function(block->args);
-  block->all[size_t(block->current)].state = State::Ended;
-  swapcontext(&block->all[size_t(block->current)].context, &block->scheduler);
+  while (true) {
+    block->function(block->args);
+    block->all[size_t(block->current)].state = State::Ended;
+    leave();
+  }
 }
 
-void leave() { swapcontext(&block->all[size_t(block->current)].context, &block->scheduler); }
+/// Runs the current thread until it waits or ends.
+[[gnu::noinline]] void resume(Thread &thread) {
+  if (_setjmp(block->scheduler) != 0)
+    return;
+  if (thread.stack)
+    _longjmp(thread.place, 1);
+  thread.stack.reset(new char[stackBytes]);
+  ucontext_t first;
+  getcontext(&first);
+  first.uc_stack.ss_sp = thread.stack.get();
+  first.uc_stack.ss_size = stackBytes;
+  first.uc_link = nullptr;
+  makecontext(&first, enter, 0);
+  setcontext(&first);
+}
 
 /// Frees the threads of a group when all of them are there.
 bool releaseGroup(int32_t first, uint32_t group) {
+  bool shuffles = block->all[size_t(block->current)].shuffles;
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1) {
       if (first + i >= block->threads)
@@ -64,6 +96,8 @@ bool releaseGroup(int32_t first, uint32_t group) {
         return false;
       if (other.group != group)
         misuse("threads of a warp wait for different groups");
+      if (other.shuffles != shuffles)
+        misuse("some threads of a group shuffle where others are at a barrier");
     }
   int32_t values[warp];
   for (int32_t i = 0; i < warp; ++i)
@@ -77,28 +111,23 @@ bool releaseGroup(int32_t first, uint32_t group) {
       mine.value = values[i ^ mine.distance];
       mine.state = State::Ready;
     }
+  if (!shuffles)
+    block->memory.passGroup(first, group);
   return true;
 }
 
 void runCooperative() {
-  for (Thread &thread : block->all) {
-    thread.state = State::Ready;
-    if (!thread.stack)
-      thread.stack.reset(new char[stackBytes]);
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.get();
-    thread.context.uc_stack.ss_size = stackBytes;
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, enter, 0);
-  }
+  for (int32_t i = 0; i < block->threads; ++i)
+    block->all[size_t(i)].state = State::Ready;
   while (true) {
     bool moved = false;
     int32_t ended = 0, waiting = 0;
-    for (int32_t i = 0; i < block->threads; ++i) {
+    for (int32_t turn = 0; turn < block->threads; ++turn) {
+      int32_t i = block->at(turn);
       Thread &thread = block->all[size_t(i)];
+      block->current = i;
       if (thread.state == State::Ready) {
-        block->current = i;
-        swapcontext(&block->scheduler, &thread.context);
+        resume(thread);
         moved = true;
       }
       if (thread.state == State::InGroup)
@@ -108,10 +137,11 @@ void runCooperative() {
     }
     if (ended == block->threads)
       return;
-    if (waiting == block->threads)
-      for (Thread &thread : block->all)
-        thread.state = State::Ready;
-    else if (!moved)
+    if (waiting == block->threads) {
+      block->memory.passBarrier();
+      for (int32_t i = 0; i < block->threads; ++i)
+        block->all[size_t(i)].state = State::Ready;
+    } else if (!moved)
       misuse("waits for threads of its block that do not come");
   }
 }
@@ -119,7 +149,7 @@ void runCooperative() {
 
 int32_t para_gpu_thread() { return block->current; }
 int32_t para_gpu_block() { return block->number; }
-void *para_gpu_shared() { return block->shared.data(); }
+void *para_gpu_shared() { return block->memory.data(); }
 
 void para_gpu_barrier() {
   block->all[size_t(block->current)].state = State::AtBarrier;
@@ -142,22 +172,65 @@ static int32_t meet(int32_t value, int32_t distance, int32_t group, bool shuffle
 void para_gpu_group_barrier(int32_t group) { meet(0, 0, group, false); }
 int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { return meet(value, distance, group, true); }
 
-void para_rehearse_blocks(void (*function)(const int64_t *), int64_t begin, int64_t end, int32_t threads, int32_t sharedBytes,
-                          int32_t waits, const int64_t *args) {
-  thread_local Block mine;
+void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes) {
+  uintptr_t at = reinterpret_cast<uintptr_t>(address);
+  BlockMemory &mine = block->memory;
+  auto access = BlockMemory::Access(writes);
+  const char *does = writes ? "writes" : "reads";
+  if (at % uintptr_t(alignment))
+    misuse(text("%lld bytes from an address that is no multiple of %d", (long long)bytes, alignment));
+  auto notOrdered = [&](const std::string &where, int32_t other) {
+    misuse(std::string("a race: ") + does + " " + where + text(", which thread %d touches too: no barrier orders the two", other));
+  };
+  if (mine.isNear(at)) {
+    size_t begin = at - reinterpret_cast<uintptr_t>(mine.data());
+    if (size_t(bytes) > mine.size() || begin > mine.size() - size_t(bytes))
+      misuse(text("%s %lld bytes from byte %zu of the %zu of shared memory", does, (long long)bytes, begin, mine.size()));
+    if (int32_t other = mine.touchShared(begin, size_t(bytes), block->current, access); other >= 0)
+      notOrdered(text("byte %zu of shared memory", begin), other);
+    return address;
+  }
+  uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (at - here < stackBytes)
+    return address;
+  char *found = memory().access(at, size_t(bytes), writes);
+  if (int32_t other = mine.touchDevice(at, size_t(bytes), block->current, access); other >= 0)
+    notOrdered(memory().nameOf(at), other);
+  return found;
+}
+
+namespace para::runtime::rehearsal {
+
+void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads, int32_t sharedBytes, const int64_t *args) {
+  static Block mine;
   block = &mine;
-  mine.function = function;
+  mine.function = kernel.function;
   mine.args = args;
   mine.threads = threads;
-  mine.all.resize(size_t(threads));
-  mine.shared.resize(size_t(sharedBytes + 15) / 16 * 2 + 2);
-  for (int64_t i = begin; i < end; ++i) {
-    mine.number = int32_t(i);
-    std::memset(mine.shared.data(), 0xff, mine.shared.size() * 8);
-    if (waits)
+  if (mine.all.size() < size_t(threads))
+    mine.all.resize(size_t(threads));
+  // Blocks run in any order on a GPU, and their threads do: from anywhere, by any step that reaches all.
+  auto stepFor = [](int64_t count) {
+    int64_t step = 1 + int64_t(random() % uint64_t(count));
+    while (std::gcd(step, count) != 1)
+      ++step;
+    return step;
+  };
+  int64_t at = int64_t(random() % uint64_t(blocks)), step = stepFor(blocks);
+  for (int64_t i = 0; i < blocks; ++i, at = (at + step) % blocks) {
+    mine.number = int32_t(at);
+    mine.first = int32_t(random() % uint64_t(threads));
+    mine.step = int32_t(stepFor(threads));
+    memory().viewer->block = mine.number;
+    mine.memory.start(size_t(sharedBytes), threads);
+    if (kernel.waits)
       runCooperative();
     else
-      for (mine.current = 0; mine.current < threads; ++mine.current)
-        function(args);
+      for (int32_t turn = 0; turn < threads; ++turn) {
+        mine.current = mine.at(turn);
+        kernel.function(args);
+      }
   }
 }
+
+} // namespace para::runtime::rehearsal

@@ -7,7 +7,7 @@
 #ifndef PARA_RUNTIME_REHEARSAL_BLOCKS_H
 #define PARA_RUNTIME_REHEARSAL_BLOCKS_H
 
-#include <cstdint>
+#include "para/Runtime/para_runtime.h"
 
 extern "C" {
 /// This thread's number in its block, and the block's in the launch.
@@ -22,10 +22,15 @@ void para_gpu_group_barrier(int32_t group);
 /// The value that the thread whose number in the warp differs by the bits of `distance` brings; both are in `group`.
 int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group);
 
-/// Runs the blocks [begin, end) of `threads` threads each; `waits` says whether the kernel calls one of the last three. A misuse on which a GPU would hang or go astray (a barrier that not
-/// all reach, a shuffle with a thread outside of the group) ends the program with a sentence.
-void para_rehearse_blocks(void (*thread)(const int64_t *args), int64_t begin, int64_t end, int32_t threads, int32_t sharedBytes,
-                          int32_t waits, const int64_t *args);
+/// Before each load (`writes` 0) and store (1, or 2 for an atomic one) of a kernel, unless it is of the thread's own memory: where the bytes
+/// are. An access that the kernel may not make ends the program.
+void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes);
 }
+
+namespace para::runtime::rehearsal {
+/// Runs all blocks, in an order of the seed's. A misuse on which a GPU would hang or go astray (a barrier that not all reach, a shuffle with a
+/// thread outside of the group) ends the program with a sentence.
+void runBlocks(const para_thread_kernel &kernel, int64_t blocks, int32_t threads, int32_t sharedBytes, const int64_t *args);
+} // namespace para::runtime::rehearsal
 
 #endif

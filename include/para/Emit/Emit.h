@@ -12,7 +12,7 @@ namespace para {
 
 struct EmitOptions {
   std::string output; ///< "-" is standard output (llvm, ptx)
-  std::string target = "host"; ///< host, cuda, or rehearsal: the kernels of cuda, run by the processor
+  std::string target = "host"; ///< host, cuda, or rehearsal: that of cuda, on the processor (runtime/rehearsal)
   /// GPUs whose code a program for cuda carries.
   std::vector<std::string> arch = {"sm_80", "sm_90", "sm_100"};
   /// llvm: text of the optimized module (cuda: of the kernels, for the first GPU). ptx: the kernels for the first GPU. object: one object file without the runtime. shared: a library which exports

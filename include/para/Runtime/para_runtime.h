@@ -1,7 +1,7 @@
 //===- para_runtime.h - The flat C ABI of compiled programs -----*- C -*-===//
 //
 // Everything a compiled program may call, and the descriptor it exports. The `rt` dialect mirrors these functions one to
-// one. A back end (host, cuda, rehearsal) implements them; compiled code never sees MPI, NCCL, CUDA or oneDNN.
+// one. A back end (host, cuda) implements them; compiled code never sees MPI, NCCL, CUDA or oneDNN.
 //
 // Every call returns PARA_OK or a status; compiled code returns the first status that is not PARA_OK from its segment.
 // `op` is the model's own node name and appears in every error. `stream` is 0 for compute, 1 for communication, 2 for
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PARA_ABI_VERSION 1
+#define PARA_ABI_VERSION 2
 #define PARA_MAX_RANK 8
 
 /// One rank's state: device, arena, communicators, streams, events. Opaque to compiled code.
@@ -108,6 +108,15 @@ typedef struct para_segment {
   para_status (*run)(para_context *ctx, int64_t microbatch, int64_t slot);
 } para_segment;
 
+/// A kernel of a GPU for the processor, by which a rehearsal runs it: what one thread does. Found by its name, as the GPU's is.
+typedef struct para_thread_kernel {
+  const char *name;
+  void (*function)(const int64_t *args);
+  int32_t num_args;
+  int32_t most_threads; ///< of a block
+  int32_t waits;        ///< whether its threads wait for one another
+} para_thread_kernel;
+
 /// What the linked program exports under the name `para_main_program`. The manifest is JSON (runtime/README.md).
 typedef struct para_program {
   uint32_t abi_version;
@@ -117,6 +126,8 @@ typedef struct para_program {
   const para_segment *segments;
   const char *image; ///< GPU code (fat or PTX), null on the host
   uint64_t image_bytes;
+  const para_thread_kernel *thread_kernels; ///< null on the host
+  uint64_t num_thread_kernels;
 } para_program;
 
 extern const para_program para_main_program;

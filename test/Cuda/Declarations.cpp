@@ -39,7 +39,7 @@ static_assert(sizeof(DnnChoice) == sizeof(cudnnConvolutionBwdFilterAlgoPerf_t));
 static_assert(offsetof(DnnChoice, memory) == offsetof(cudnnConvolutionFwdAlgoPerf_t, memory));
 static_assert(offsetof(DnnChoice, determinism) == offsetof(cudnnConvolutionFwdAlgoPerf_t, determinism));
 
-// The numbers that are written out in runtime/cuda.
+// The numbers that are written out in runtime/cuda and runtime/rehearsal.
 static_assert(CUBLAS_COMPUTE_32F == 68 && CUBLAS_COMPUTE_64F == 70 && CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16F == 2 && CUDA_R_16BF == 14);
 static_assert(CUBLASLT_MATMUL_DESC_TRANSA == 3 && CUBLASLT_MATMUL_DESC_TRANSB == 4 && CUBLAS_OP_N == 0 && CUBLAS_OP_T == 1);
 static_assert(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT == 5 && CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET == 6);
@@ -53,3 +53,6 @@ static_assert(ncclSum == 0 && ncclMax == 2 && ncclMin == 3 && ncclInProgress == 
 static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 && CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);
 static_assert(CUDA_ERROR_NOT_READY == 600 && CUDA_ERROR_OUT_OF_MEMORY == 2 && CU_STREAM_NON_BLOCKING == 1 && CU_EVENT_DISABLE_TIMING == 2);
 static_assert(CU_JIT_ERROR_LOG_BUFFER == 5 && CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == 6);
+static_assert(CUDA_ERROR_INVALID_VALUE == 1 && CUDA_ERROR_INVALID_IMAGE == 200 && CUDA_ERROR_NOT_FOUND == 500);
+static_assert(CUBLAS_STATUS_INVALID_VALUE == 7 && CUBLAS_STATUS_NOT_SUPPORTED == 15 && CUDNN_STATUS_BAD_PARAM == 2000 && CUDNN_STATUS_NOT_SUPPORTED == 3000);
+static_assert(ncclInt8 == 0 && ncclUint32 == 3 && ncclUint64 == 5 && ncclProd == 1 && ncclInvalidArgument == 4 && ncclInvalidUsage == 5);

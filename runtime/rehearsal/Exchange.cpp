@@ -1,0 +1,180 @@
+//===- Exchange.cpp - What rehearsed ranks of one host share ------------------===//
+#include "Exchange.h"
+#include "Rehearsal.h"
+
+#include "core/Status.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace para::runtime::rehearsal {
+
+namespace {
+constexpr size_t mostGroups = 4096; // only those that are used take memory
+
+[[noreturn]] void cannot(const std::string &what) { fail(rankOf().op(), "rehearsed NCCL: cannot " + what + ": " + std::strerror(errno)); }
+
+int open(const std::string &name, int flags) { return ::open(("/dev/shm/" + name).c_str(), flags | O_RDWR | O_CLOEXEC, 0600); }
+} // namespace
+
+std::string Exchange::makeName() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+    cannot("make a name");
+  std::string name = text("para-rehearse-%016llx", (unsigned long long)number);
+  int descriptor = open(name, O_CREAT | O_EXCL);
+  if (descriptor < 0)
+    cannot("create /dev/shm/" + name);
+  close(descriptor);
+  return name;
+}
+
+Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), size(size), all(size_t(size)), movesSeen(size_t(size)) {
+  if (const char *given = std::getenv("PARA_REHEARSE_TIMEOUT"))
+    timeoutSeconds = std::max(0.1, std::atof(given));
+  size_t seatBytes = (size_t(size) * sizeof(Seat) + 4095) / 4096 * 4096;
+  groupBytes = (size_t(size) * sizeof(Slot) + size_t(size) * size_t(size) * sizeof(Line) + 4095) / 4096 * 4096;
+  mapBytes = seatBytes + mostGroups * groupBytes;
+  int descriptor = open(name, 0);
+  if (descriptor < 0)
+    fail(rankOf().op(), "rehearsed NCCL: ranks of several hosts cannot be rehearsed together: /dev/shm/" + name + " is not here");
+  // All make it equally large; zeros are a good beginning.
+  if (ftruncate(descriptor, off_t(mapBytes)) != 0)
+    cannot("size /dev/shm/" + name);
+  void *made = mmap(nullptr, mapBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  if (made == MAP_FAILED)
+    cannot("map /dev/shm/" + name);
+  close(descriptor);
+  map = static_cast<char *>(made);
+  seats = reinterpret_cast<Seat *>(map);
+  groups = map + seatBytes;
+  auto dataName = [&](int of) { return name + "-" + std::to_string(of); };
+  all[size_t(rank)].descriptor = open(dataName(rank), O_CREAT | O_EXCL);
+  if (all[size_t(rank)].descriptor < 0)
+    cannot("create /dev/shm/" + dataName(rank));
+  say(Seat::Runs, "starts");
+  barrier();
+  for (int i = 0; i < size; ++i)
+    if (i != rank && (all[size_t(i)].descriptor = open(dataName(i), 0)) < 0)
+      cannot("open /dev/shm/" + dataName(i));
+  barrier();
+  unlink(("/dev/shm/" + dataName(rank)).c_str());
+  if (rank == 0)
+    unlink(("/dev/shm/" + name).c_str());
+}
+
+Exchange::~Exchange() {
+  say(Seat::Idle, "has ended");
+  for (Data &data : all) {
+    if (data.map)
+      munmap(data.map, data.bytes);
+    close(data.descriptor);
+  }
+  munmap(map, mapBytes);
+}
+
+void Exchange::remap(Data &data, size_t bytes) {
+  if (data.map)
+    munmap(data.map, data.bytes);
+  void *made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, data.descriptor, 0);
+  if (made == MAP_FAILED)
+    cannot("map a rank's data");
+  data.map = static_cast<char *>(made);
+  data.bytes = bytes;
+}
+
+uint64_t Exchange::offer(const void *from, size_t bytes) {
+  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  uint64_t offset = 0; // the first gap
+  for (auto &[begin, length] : offered) {
+    if (begin - offset >= rounded)
+      break;
+    offset = begin + length;
+  }
+  Data &mine = all[size_t(rank)];
+  if (offset + rounded > mine.bytes) {
+    size_t wanted = std::max<size_t>(2 * mine.bytes, (offset + rounded + (1 << 20)) / (1 << 20) * (1 << 20));
+    if (ftruncate(mine.descriptor, off_t(wanted)) != 0)
+      cannot(text("offer %zu bytes", bytes));
+    remap(mine, wanted);
+  }
+  offered[offset] = rounded;
+  std::memcpy(mine.map + offset, from, bytes);
+  return offset;
+}
+
+void Exchange::withdraw(uint64_t offset) { offered.erase(offset); }
+
+const char *Exchange::data(int of, uint64_t offset, size_t bytes) {
+  Data &theirs = all[size_t(of)];
+  if (offset + bytes > theirs.bytes) {
+    struct stat info;
+    if (fstat(theirs.descriptor, &info) != 0 || size_t(info.st_size) < offset + bytes)
+      cannot("read another rank's data");
+    remap(theirs, size_t(info.st_size));
+  }
+  return theirs.map + offset;
+}
+
+void Exchange::say(uint32_t state, const std::string &doing) {
+  Seat &mine = seat(rank);
+  std::strncpy(mine.doing, doing.c_str(), sizeof(mine.doing) - 1);
+  mine.state = state;
+}
+
+void Exchange::moved() {
+  seat(rank).moves.fetch_add(1);
+  seat(rank).state = Seat::Runs;
+  waitsSince = 0;
+  hasSaid = false;
+}
+
+std::string Exchange::describeAll() const {
+  std::string said;
+  for (int i = 0; i < size; ++i)
+    said += text("%s rank %d %s", i ? ";" : "", i, std::string(seat(i).doing, strnlen(seat(i).doing, sizeof(seat(i).doing))).c_str());
+  return said;
+}
+
+void Exchange::pause() {
+  if (rankOf().othersFailed())
+    _exit(1);
+  // Somebody who moves may send what is waited for: then the time begins again.
+  double now = nowSeconds();
+  bool isQuiet = waitsSince > 0;
+  for (int i = 0; i < size; ++i) {
+    uint64_t moves = seat(i).moves;
+    isQuiet &= moves == movesSeen[size_t(i)] && (i == rank || seat(i).state != Seat::Runs);
+    movesSeen[size_t(i)] = moves;
+  }
+  seat(rank).state = Seat::Waits;
+  if (!isQuiet)
+    waitsSince = now;
+  if (!hasSaid && now - waitsSince > std::min(0.05, timeoutSeconds / 4)) {
+    say(Seat::Waits, describeMine ? describeMine() : "waits for the other ranks to start");
+    hasSaid = true;
+  }
+  if (now - waitsSince > timeoutSeconds) {
+    std::string said = describeAll();
+    fail(rankOf().op(), text("rehearsed NCCL: nothing has moved for %.0f s:", timeoutSeconds) + said);
+  }
+  usleep(now - waitsSince < 0.005 ? 20 : 500);
+}
+
+void Exchange::barrier() {
+  uint64_t round = ++seat(rank).arrived;
+  for (int i = 0; i < size; ++i)
+    while (seat(i).arrived < round)
+      pause();
+  moved();
+  rest();
+}
+
+} // namespace para::runtime::rehearsal
