@@ -12,7 +12,10 @@ using namespace para;
 KernelEmitter::KernelEmitter(ImplicitLocOpBuilder &b, const KernelBody &body, FactsCache &facts, Operation *at)
     : ElementEmitter(b), body(body), facts(facts), at(at) {}
 
-void KernelEmitter::startBody() { memo.clear(); }
+void KernelEmitter::startBody() {
+  memo.clear();
+  evenPositions.clear();
+}
 
 void KernelEmitter::finishBody() {
   extents.truncate(extents.size() - boundedAs.size());
@@ -110,6 +113,8 @@ Value KernelEmitter::operand(unsigned number, ArrayRef<Coordinate> index) {
 Value KernelEmitter::position(const Coordinate &coordinate) {
   LinearForm form = resolve(simplest(linearForm(coordinate.affine, extents), extents));
   Value affine = lane >= 0 ? lanesOf(form) : scalarOf(form);
+  if (lane >= 0 && !coordinate.dynamic)
+    noteEven(affine, form);
   if (record) {
     SmallVector<unsigned> dims;
     for (unsigned d = 0; d < extents.size(); ++d)

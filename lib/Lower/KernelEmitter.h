@@ -100,6 +100,8 @@ private:
   mlir::Value scalarOf(const LinearForm &form);
   mlir::Value lanesOf(const LinearForm &form);
   mlir::Value atomOf(mlir::AffineExpr atom, bool wide);
+  /// Notes `lanesValue` among `evenPositions` if it is one.
+  void noteEven(mlir::Value lanesValue, const LinearForm &form);
   /// A value equal in all lanes as a scalar; null if it is not known to be.
   mlir::Value uniform(mlir::Value v);
   void dimsOf(mlir::Value v, llvm::SmallVectorImpl<unsigned> &dims);
@@ -117,6 +119,8 @@ private:
   using Key = std::tuple<void *, llvm::SmallVector<void *, 8>, void *>;
   std::map<Key, mlir::Value> memo;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> loadedDims;
+  /// Positions that begin with a multiple of the lanes and go up by one: that multiple.
+  llvm::DenseMap<mlir::Value, mlir::Value> evenPositions;
 };
 
 } // namespace para

@@ -97,9 +97,9 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
   for (const BufferTraffic &buffer : measureTraffic(streams, loopsOf(), pointers, sizes)) {
     moved += all(buffer.loaded + buffer.stored);
     least += all(buffer.leastLoaded + buffer.leastStored);
-    buffers.push_back(b.getDictionaryAttr({b.getNamedAttr("loaded", b.getI64IntegerAttr(all(buffer.loaded))), b.getNamedAttr("stored", b.getI64IntegerAttr(all(buffer.stored))),
-                                           b.getNamedAttr("least", b.getI64IntegerAttr(all(buffer.leastLoaded + buffer.leastStored))),
-                                           b.getNamedAttr("instruction", b.getI64IntegerAttr(buffer.instruction)),
+    auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); };
+    buffers.push_back(b.getDictionaryAttr({number("loaded", all(buffer.loaded)), number("stored", all(buffer.stored)),
+                                           number("least", all(buffer.leastLoaded + buffer.leastStored)), number("instruction", buffer.instruction),
                                            b.getNamedAttr("narrow", b.getStringAttr(buffer.narrow))}));
   }
   double flops = 0;

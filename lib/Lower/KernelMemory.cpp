@@ -68,12 +68,35 @@ Value KernelEmitter::lanesOf(const LinearForm &form) {
   return sum;
 }
 
+void KernelEmitter::noteEven(Value lanesValue, const LinearForm &form) {
+  auto pattern = lanePattern(form, lane, lanes, extents);
+  if (aligned || !pattern || !pattern->isContiguous())
+    return;
+  bool isEven = pattern->first.constant % lanes == 0;
+  for (auto [atom, factor] : pattern->first.terms) {
+    auto dim = dyn_cast<AffineDimExpr>(atom);
+    isEven &= factor % lanes == 0 || (dim && static_cast<int>(dim.getPosition()) == lane);
+  }
+  if (isEven)
+    evenPositions[lanesValue] = scalarOf(pattern->first);
+}
+
 Value KernelEmitter::uniform(Value v) {
   if (!isa<VectorType>(v.getType()))
     return v;
   Operation *op = v.getDefiningOp();
   if (!op)
     return nullptr;
+  // On which side of a multiple of the lanes they are, all of them are.
+  if (auto compare = dyn_cast<arith::CmpIOp>(op); compare && evenPositions.count(compare.getLhs())) {
+    using Predicate = arith::CmpIPredicate;
+    bool isSide = llvm::is_contained({Predicate::slt, Predicate::sge, Predicate::ult, Predicate::uge}, compare.getPredicate());
+    Value bound = uniform(compare.getRhs());
+    auto constant = bound ? bound.getDefiningOp<arith::ConstantOp>() : arith::ConstantOp();
+    auto number = constant ? dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
+    if (isSide && number && number.getInt() % lanes == 0)
+      return arith::CmpIOp::create(b, compare.getPredicate(), evenPositions.lookup(compare.getLhs()), bound);
+  }
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
     return isa<VectorType>(broadcast.getSource().getType()) ? nullptr : broadcast.getSource();
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -259,7 +282,12 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
     result = LLVM::masked_gather::create(b, type, at, m, ValueRange{zero(type)}, b.getI32IntegerAttr(alignment));
   } else if (place.contiguous) {
     Type type = elementType(storage);
-    if (all)
+    Value any = guard && !tail && productOf(shape) >= lanes ? uniform(guard) : Value();
+    if (any) { // The buffer's first elements will do where none is wanted.
+      unsigned first = std::max<int64_t>(alignments.lookup(pointer), elementBytes(storage));
+      Value base = arith::SelectOp::create(b, any, place.base, pointer);
+      result = LLVM::LoadOp::create(b, type, base, std::min(alignment, first));
+    } else if (all)
       result = LLVM::MaskedLoadOp::create(b, type, place.base, all, zero(type), b.getI32IntegerAttr(alignment));
     else
       result = LLVM::LoadOp::create(b, type, place.base, alignment);

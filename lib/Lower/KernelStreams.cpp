@@ -150,7 +150,8 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
       auto mine = llvm::make_filter_range(streams, [&](auto &stream) { return stream.pointer == pointer && stream.isStore == isStore; });
       return llvm::map_to_vector(mine, [](auto &stream) { return stream.pass; });
     };
-    if (SmallVector<unsigned> written = passesOf(true), read = passesOf(false); !written.empty() && !read.empty() && *llvm::min_element(read) > *llvm::max_element(written))
+    SmallVector<unsigned> written = passesOf(true), read = passesOf(false);
+    if (!written.empty() && !read.empty() && *llvm::min_element(read) > *llvm::max_element(written))
       buffer.leastLoaded = 0;
   }
   return result;

@@ -1,8 +1,8 @@
 //===- MergeLaunches.h - Many tensors in one launch ----------------*- C++ -*-===//
 //
 // Launches of one kernel over different buffers, or of kernels that do the same to every element of tensors of any shape, become one
-// launch over a table of places. Example: AdamW updates 148 parameters of a GPT by one kernel; the table has for each the number of its
-// elements and where it, its gradient and its moments are.
+// launch over a table of places. Example: SGD updates all parameters of a model by one kernel; the table has for each the number of its
+// elements and where it and its gradient are.
 //
 // For that, launches move past ops that touch nothing of what they write, and write nothing of what they touch: addresses are known, and
 // so this is certain.
