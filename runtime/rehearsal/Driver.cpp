@@ -16,6 +16,9 @@ enum { Success = 0, InvalidValue = 1, OutOfMemory = 2, InvalidImage = 200, NotFo
 
 std::map<uintptr_t, size_t> pinned; ///< begin -> bytes
 std::string loadedImage;
+constexpr unsigned usualSharedBytes = 48 << 10;
+constexpr int mostSharedBytes = 99 << 10; ///< of a block on every GPU since sm_80, if its kernel asks
+std::map<Handle, unsigned> sharedBytesOf; ///< of kernels that asked
 
 const char *op() { return rankOf().op(); }
 
@@ -185,12 +188,22 @@ int moduleFunction(Handle *function, Handle module, const char *name) {
   return NotFound;
 }
 
+/// Of a kernel only that it takes more shared memory than is usual, up to what every GPU since sm_80 has.
+int setFunction(Handle function, int attribute, int value) {
+  constexpr int maxDynamicSharedBytes = 8;
+  if (attribute != maxDynamicSharedBytes || value < 0 || value > mostSharedBytes)
+    return InvalidValue;
+  sharedBytesOf[function] = unsigned(value);
+  return Success;
+}
+
 int launch(Handle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threadsY, unsigned threadsZ, unsigned sharedBytes,
            Handle stream, void **arguments, void **) {
   auto *kernel = static_cast<const para_thread_kernel *>(function);
   if (y != 1 || z != 1 || threadsY != 1 || threadsZ != 1)
     fail(op(), "cuLaunchKernel: blocks and threads in more than one dimension are not rehearsed");
-  if (x == 0 || x > INT32_MAX || threads == 0 || threads > 1024 || sharedBytes > 48 << 10)
+  auto asked = sharedBytesOf.find(function);
+  if (x == 0 || x > INT32_MAX || threads == 0 || threads > 1024 || sharedBytes > (asked == sharedBytesOf.end() ? usualSharedBytes : asked->second))
     fail(op(), text("cuLaunchKernel: %s: %u blocks of %u threads with %u bytes of shared memory are beyond what a GPU takes", kernel->name, x, threads, sharedBytes));
   if (int(threads) > kernel->most_threads)
     fail(op(), text("cuLaunchKernel: %s: blocks of %u threads, and its code is for %d", kernel->name, threads, kernel->most_threads));
@@ -237,6 +250,7 @@ void fill(cuda::Driver &driver) {
   driver.cuModuleLoadDataEx = moduleLoad;
   driver.cuModuleUnload = moduleUnload;
   driver.cuModuleGetFunction = moduleFunction;
+  driver.cuFuncSetAttribute = setFunction;
   driver.cuLaunchKernel = launch;
 }
 
