@@ -180,6 +180,19 @@ TEST(Rehearsal, FindsLaunchesBeyondAGpu) {
   EXPECT_FOUND({ Bench bench; bench.as("big").launch("add_one", 0, 0, 1, 2048); },
                "big: cuLaunchKernel: add_one: 1 blocks of 2048 threads with 0 bytes of shared memory are beyond what a GPU takes");
   EXPECT_FOUND({ Bench bench; bench.as("big").launch("add_one", 0, 0, 1, 32, 1 << 16); }, "1 blocks of 32 threads with 65536 bytes of shared memory are beyond");
+  EXPECT_EXIT(
+      {
+        Bench bench;
+        Handle function = nullptr;
+        bench.driver.cuModuleGetFunction(&function, bench.module, "add_one");
+        bool isRefused = bench.driver.cuFuncSetAttribute(function, 8, 100 << 10) != 0; // more than some GPUs have
+        bool isFine = bench.driver.cuFuncSetAttribute(function, 8, 64 << 10) == 0;
+        bench.zero();
+        bench.launch("add_one", 0, 0, 1, 32, 1 << 16);
+        bench.finish();
+        std::exit(isRefused && isFine ? 0 : 2);
+      },
+      ::testing::ExitedWithCode(0), "");
   EXPECT_FOUND({ Bench bench; bench.as("big").launch("add_one", 0, 0, 1, 64); }, "big: cuLaunchKernel: add_one: blocks of 64 threads, and its code is for 32");
   auto *kernel = const_cast<para_thread_kernel *>(kernels);
   EXPECT_FOUND({ Bench bench; bench.as("deep").driver.cuLaunchKernel(kernel, 1, 2, 1, 1, 1, 1, 0, bench.streams[0], nullptr, nullptr); },
