@@ -145,6 +145,10 @@ Error readReport(StringRef value, DriverOptions &options) {
     options.reportKernels = true;
     return Error::success();
   }
+  if (value == "memory") {
+    options.reportMemory = options.simulate = true;
+    return Error::success();
+  }
   if (!options.report.empty() && options.report != value)
     return fail("a page is written at a time, and '" + value + "' is given beside '" + options.report + "': leave one of them out");
   options.report = value.str();
@@ -256,8 +260,8 @@ ArrayRef<Flag> para::getFlags() {
       {"--json", "", "numbers for machines", Takes::Nothing, on(&D::json), {Need::Numbers}},
       {"--plan-out", "FILE", "writes the plan as JSON", Takes::Value, text(&D::planOut), {Need::Planning, Need::Choice}},
       {"--report", "FILE.html",
-       "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or "
-       "kernels: what each kernel of the device program does and moves, and nothing is compiled further",
+       "a page about the plan: where layers are, the step over time, memory, other plans (of a machine; without --machine of this host); or memory: what "
+       "the plan's memory is of, stage by stage; or kernels: what each kernel of the device program does and moves; after both nothing is compiled further",
        Takes::Value, [](D &o, StringRef v) { return readReport(v, o); }, {Need::Planning, Need::Choice}, "", {}, true},
       {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut),
        {Need::Planning, Need::Choice}},

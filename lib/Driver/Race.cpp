@@ -186,7 +186,7 @@ void noteMoot(PlanRace &race, const RacedPlan &chosen) {
 } // namespace
 
 bool para::isRaced(const DriverOptions &options) {
-  return (!options.machine.empty() || !options.report.empty() || !options.traceOut.empty()) && (options.explainFiles.empty() || !options.machine.empty());
+  return (!options.machine.empty() || !options.report.empty() || options.reportMemory || !options.traceOut.empty()) && (options.explainFiles.empty() || !options.machine.empty());
 }
 
 llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &autodiff, const DriverOptions &options, llvm::raw_ostream &os,
@@ -256,7 +256,7 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
   if (!fits) // the plan that is nearest to fitting speaks for all
     std::rotate(plans.begin(), llvm::min_element(plans, isNearer), std::next(llvm::min_element(plans, isNearer)));
   bool refuses = !fits;
-  bool explains = options.explain || !options.traceOut.empty() || !options.report.empty() || refuses || (options.simulate && !options.json);
+  bool explains = options.explain || !options.traceOut.empty() || !options.report.empty() || options.reportMemory || refuses || (options.simulate && !options.json);
   std::optional<Explanation> why;
   if (explains)
     why = explain(race, {plans, nameLayers(segments, parameters), !fixed->empty(), countTokens(main, request.batch)});
@@ -267,6 +267,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     if (options.explain)
       (*json.getAsObject())["explain"] = toJson(*why);
     os << llvm::formatv("{0:2}\n", json);
+  } else if (options.reportMemory && !options.explain) {
+    printMemory(*why, os);
   } else if (options.simulate || options.explain) {
     printRace(plans, search, os);
     printExplanation(*why, os);

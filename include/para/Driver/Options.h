@@ -42,6 +42,7 @@ struct DriverOptions {
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
   bool reportKernels = false; ///< --report=kernels
+  bool reportMemory = false;  ///< --report=memory, which stops as --simulate does
 
   bool isGiven(llvm::StringRef flag) const;
   /// The flag as it was typed last, for messages.

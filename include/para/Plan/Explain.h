@@ -121,6 +121,8 @@ Simulation simulatePlan(const PlanParts &parts, const PlanPrice &price);
 /// The fastest plans side by side, the best of each kind of mesh among them, what the first one's time and memory are made of.
 void printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &options, llvm::raw_ostream &os);
 void printExplanation(const Explanation &why, llvm::raw_ostream &os);
+/// The plan, what each stage's memory is of, and layers at the peak.
+void printMemory(const Explanation &why, llvm::raw_ostream &os);
 /// What stands in the way of a plan and the ways out, as lines.
 void printRefusal(const Refusal &refusal, llvm::raw_ostream &os);
 
