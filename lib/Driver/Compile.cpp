@@ -416,7 +416,8 @@ private:
   int reportKernels() {
     begin("");
     std::vector<KernelRow> rows = tabulateKernels(*module);
-    CostType type = options.precision == "f64" ? CostType::F64 : CostType::F32;
+    auto manifest = llvm::cantFail(llvm::json::parse(module->getOperation()->getAttrOfType<StringAttr>("rt.manifest").getValue())); // as the lower stage wrote it
+    CostType type = manifest.getAsObject()->getString("precision") == "f64" ? CostType::F64 : CostType::F32;
     std::optional<Machine> machine;
     if (!options.machine.empty())
       machine = getMachine(1);
@@ -432,9 +433,10 @@ private:
     std::string text;
     llvm::raw_string_ostream stream(text);
     OpPrintingFlags flags;
-    if (StringRef(options.output).ends_with(".mlirbc")) // all of it, for programs
-      (void)writeBytecodeToFile(*module, stream);
-    else // for people
+    bool isForPrograms = StringRef(options.output).ends_with(".mlirbc"); // all of it
+    if (isForPrograms && failed(writeBytecodeToFile(*module, stream)))
+      return kInputAtFault;
+    if (!isForPrograms)
       module->print(stream, flags.elideLargeElementsAttrs(64));
     return writeText(options.output.empty() ? "-" : options.output, text) ? kDone : kInputAtFault;
   }

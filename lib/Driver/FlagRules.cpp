@@ -16,7 +16,7 @@ bool stopsEarly(const DriverOptions &options) { return options.emit == "import" 
 
 /// What stops a run before a program is made of its plan, as it was typed.
 std::string stopOf(const DriverOptions &options) {
-  return compares(options) ? "--explain=" + join(options.explainFiles, ",") : options.simulate ? "--simulate" : "--emit=" + options.emit;
+  return compares(options) ? "--explain=" + join(options.explainFiles, ",") : options.isGiven("--simulate") ? "--simulate" : options.reportMemory ? "--report=memory" : "--emit=" + options.emit;
 }
 
 /// Whether a need is met, and what is told where it is not.
@@ -51,7 +51,7 @@ const NeedRule kNeeds[] = {
 Error checkNeeds(const DriverOptions &options) {
   for (const auto &[name, value, typed] : options.given) {
     const Flag *flag = findFlag(name);
-    if (!flag || is_contained(flag->neutral, value))
+    if (!flag || (!flag->isList && typed != options.show(name)) || is_contained(flag->neutral, value))
       continue;
     for (auto [index, need] : enumerate(flag->needs)) {
       const NeedRule *rule = find_if(kNeeds, [need = need](const NeedRule &rule) { return rule.need == need; });
@@ -96,7 +96,7 @@ Error para::checkTogether(const DriverOptions &options) {
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
                 join(getCompiledScheduleNames(), ", ") + " can");
   if (options.reportKernels && (options.simulate || !is_contained({"exe", "shared", "lower", "llvm", "ptx"}, options.emit)))
-    return fail("--report=kernels is about the device program, which is not made for " + (options.simulate ? "--simulate" : "--emit=" + options.emit));
+    return fail("--report=kernels is about the device program, which is not made for " + stopOf(options));
   if (Error error = checkFiles(options))
     return error;
   return checkNeeds(options);

@@ -15,8 +15,10 @@ bool isProduct(const KernelRow &row) { return row.family == "product" || row.fam
 /// The library computes products of f32 and f64 in full; only f64 and the narrow types have tensor cores that do.
 bool isOnTensorCores(const KernelRow &row, CostType type) { return isProduct(row) && type != CostType::F32; }
 
-/// Of one launch: bound by memory, or by what computes.
-double secondsOf(const KernelRow &row, const Machine &machine, CostType type) {
+/// Of one launch: bound by memory, or by what computes. None of what goes to other ranks: that is the plan's to price.
+std::optional<double> secondsOf(const KernelRow &row, const Machine &machine, CostType type) {
+  if (row.family == "collective" || row.family == "message")
+    return std::nullopt;
   if (isProduct(row)) {
     Kernel kernel = Kernel::product(type, row.m, row.n, row.k, row.batch);
     kernel.bytes = row.moved;
@@ -42,7 +44,7 @@ void add(Sum &sum, const KernelRow &row, const Machine *machine, CostType type) 
   sum.least += count * row.least;
   sum.flops += count * row.flops;
   sum.tensorFlops += isOnTensorCores(row, type) ? count * row.flops : 0;
-  sum.seconds += machine ? count * secondsOf(row, *machine, type) : 0;
+  sum.seconds += machine ? count * secondsOf(row, *machine, type).value_or(0) : 0;
   sum.worst = std::max(sum.worst, ratioOf(row));
 }
 
@@ -87,7 +89,8 @@ void para::printKernels(llvm::ArrayRef<KernelRow> rows, const Machine *machine, 
     std::string shape = kernel.threads ? std::to_string(kernel.blocks) + " x " + std::to_string(kernel.threads) : "-";
     row(formatv("  {0,5}", kernel.stage).str(), kernel.name, kernel.family, kernel.launches, shape, megabytes(kernel.moved),
         formatv("{0:F2}", ratioOf(kernel)).str(), formatv("{0:F1}", kernel.flops / 1e6).str());
-    os << time(machine ? secondsOf(kernel, *machine, type) : 0) << "  " << shorten(kernel.nodes) << "\n";
+    std::optional<double> seconds = machine ? secondsOf(kernel, *machine, type) : 0;
+    os << (seconds ? time(*seconds) : formatv(" {0,10}", "-").str()) << "  " << shorten(kernel.nodes) << "\n";
   }
   os << "\n"
      << formatv("  {0,-13} {1,8} {2,8} {3,12} {4,6} {5,6} {6,14}", "family", "kernels", "launches", "MB a step", "ratio", "worst", "Mflops a step")
@@ -126,8 +129,8 @@ llvm::json::Value para::kernelsToJson(llvm::ArrayRef<KernelRow> rows, const Mach
                              {"bytes_ratio", ratioOf(row)}, {"flops", row.flops}, {"tensor_core_flops", isOnTensorCores(row, type) ? row.flops : 0}};
     if (row.isKernel())
       entry["buffers"] = std::move(buffers);
-    if (machine)
-      entry["seconds"] = secondsOf(row, *machine, type);
+    if (auto seconds = machine ? secondsOf(row, *machine, type) : std::nullopt)
+      entry["seconds"] = *seconds;
     kernels.push_back(std::move(entry));
   }
   auto toJson = [&](const Sum &sum) {

@@ -33,7 +33,7 @@ struct KernelBody {
   /// The pass in which a value is stored to an output or to scratch, for the values that later passes read back.
   llvm::MapVector<mlir::Value, unsigned> storedIn;
   /// Of kept values, those in whose place another is written: by the pass that is the last to read them, element by element.
-  llvm::DenseMap<mlir::Value, mlir::Value> placeOf;
+  llvm::MapVector<mlir::Value, mlir::Value> placeOf;
 
   bool isFlat() const { return passes.size() == 1 && passes[0].reductions.empty() && passes[0].inner.empty(); }
   /// Coordinates of an element of a tensor of `shape` in the loops: outer ones first, then `inner` ones.

@@ -8,6 +8,7 @@
 #ifndef PARA_LOWER_KERNELEMITTER_H
 #define PARA_LOWER_KERNELEMITTER_H
 
+#include "llvm/ADT/MapVector.h"
 #include "IndexMath.h"
 #include "KernelBody.h"
 #include "KernelStreams.h"
@@ -34,7 +35,8 @@ public:
   KernelEmitter(mlir::ImplicitLocOpBuilder &b, const KernelBody &body, FactsCache &facts, mlir::Operation *at);
 
   /// Where tensors are in memory: block arguments, outputs; and rows that are kept for later passes.
-  llvm::DenseMap<mlir::Value, mlir::Value> pointers, scratch;
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  llvm::MapVector<mlir::Value, mlir::Value> scratch; ///< walked, and code is made on the way
   /// What these pointers are known to be multiples of, in bytes; an element's size for others.
   llvm::DenseMap<mlir::Value, int64_t> alignments;
   /// Numbers which the launch passes (coordinates, microbatch) by name, in the order of first use.

@@ -130,7 +130,7 @@ private:
   llvm::SmallVector<int64_t> alignments;
   mlir::Value elements; ///< of the instance
   mlir::Value edge;     ///< lanes inside of a row that vectors do not begin with; null: all are, or the last vector alone has others
-  llvm::DenseMap<mlir::Value, mlir::Value> unshifted; ///< where scratch begins
+  llvm::MapVector<mlir::Value, mlir::Value> unshifted; ///< where scratch begins
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none

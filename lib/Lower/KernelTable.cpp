@@ -84,9 +84,13 @@ private:
       launches = describe(row, matmul);
     else if (auto convolution = dyn_cast<rt::ConvolutionOp>(op))
       describe(row, convolution);
-    else if (auto scatter = dyn_cast<rt::ScatterAddOp>(op))
-      launches = describe(row, scatter);
-    else if (isa<rt::CopyOp>(op))
+    else if (auto scatter = dyn_cast<rt::ScatterAddOp>(op)) {
+      KernelRow zero; // the table, first
+      zero.stage = stage;
+      describe(zero, "zero", "scatter", double(scatter.getBytes()));
+      insert(op, zero, runs);
+      describe(row, scatter);
+    } else if (isa<rt::CopyOp>(op))
       describe(row, "copy", "copy", 2 * static_cast<double>(numberOf(op, "bytes")));
     else if (isa<rt::AllReduceOp, rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp>(op))
       describe(row, op->getName().stripDialect(), "collective", 2 * static_cast<double>(numberOf(op, "count") * widthOf(numberOf(op, "dtype"))));
@@ -94,12 +98,16 @@ private:
       describe(row, op->getName().stripDialect(), "message", static_cast<double>(numberOf(op, "bytes")));
     else
       return;
-    auto [it, fresh] = known.try_emplace(std::to_string(stage) + row.name + row.family, rows.size());
+    insert(op, row, runs * launches);
+  }
+
+  void insert(Operation *op, KernelRow &row, int64_t launches) {
+    auto [it, fresh] = known.try_emplace(std::to_string(row.stage) + row.name + row.family, rows.size());
     if (StringRef node = getNodeName(op->getLoc()); fresh && row.nodes.empty() && !node.empty())
       row.nodes.push_back(node.str());
     if (fresh)
       rows.push_back(row);
-    rows[it->second].launches += runs * launches;
+    rows[it->second].launches += launches;
   }
 
   static void describe(KernelRow &row, StringRef name, StringRef family, double bytes) {
@@ -164,13 +172,12 @@ private:
     row.moved = row.least = double(widthOf(op.getDtype())) * (double(nck[0] * nck[1] * in) + double(nck[0] * nck[2] * out) + double(nck[1] / groups * nck[2] * window));
   }
 
-  static int64_t describe(KernelRow &row, rt::ScatterAddOp op) {
+  static void describe(KernelRow &row, rt::ScatterAddOp op) {
     row.family = "scatter";
     row.name = "scatter_add " + sizes({int64_t(op.getPositions()), int64_t(op.getWidth()), int64_t(op.getRows())});
     double width = double(widthOf(op.getDtype()));
-    row.moved = row.least = width * double(op.getPositions()) * double(op.getWidth()) + double(op.getBytes());
+    row.moved = row.least = 2 * width * double(op.getPositions()) * double(op.getWidth()); // rows are read and written
     row.flops = double(op.getPositions()) * double(op.getWidth());
-    return 2; // the table is set to zero first
   }
 
   ModuleOp program;

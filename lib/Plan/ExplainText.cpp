@@ -160,16 +160,17 @@ void para::printMemory(const Explanation &why, llvm::raw_ostream &os) {
   static constexpr std::pair<const char *, double Memory::*> kItems[] = {
       {"parameters", &Memory::parameters}, {"gradients", &Memory::gradients}, {"optimizer", &Memory::states},  {"activations", &Memory::activations},
       {"gathered", &Memory::gathered},     {"temporary", &Memory::temporary}, {"inputs", &Memory::inputs}, {"libraries", &Memory::reserved}};
+  bool holds = llvm::any_of(why.chosen.price.memory, [](const Memory &memory) { return memory.held > 0; });
   const Plan &plan = why.chosen.plan;
   os << llvm::formatv("memory of a rank under {0}, {1}, {2} microbatches (predicted)\n    {3,-6}", plan.recipe, describeMesh(plan), plan.microbatches, "stage");
   for (auto [name, member] : kItems)
     os << llvm::formatv(" {0,11}", name);
-  os << llvm::formatv(" {0,11} {1,11}\n", "in all", "after steps");
+  os << llvm::formatv(" {0,11}{1} {2,11}\n", "in all", holds ? "  held after" : "", "after steps");
   for (auto [stage, memory] : llvm::enumerate(why.chosen.price.memory)) {
     os << llvm::formatv("    {0,-6}", stage);
     for (auto [name, member] : kItems)
       os << llvm::formatv(" {0,11}", inBytes(memory.*member));
-    os << llvm::formatv(" {0,11} {1,11}\n", inBytes(memory.getTotal()), inBytes(memory.getSteady()));
+    os << llvm::formatv(" {0,11}{1} {2,11}\n", inBytes(memory.getTotal()), holds ? llvm::formatv(" {0,11}", inBytes(memory.held)).str() : "", inBytes(memory.getSteady()));
   }
   if (why.chosen.isPriced())
     printPeak(why, os);

@@ -141,6 +141,7 @@ void para::outliveReaders() {
 }
 
 Error para::flushStandardOutput() {
+  errs().clear_error(); // who read it may have gone, and its destructor would end the program
   std::error_code error = finish(outs());
   if (error == std::errc::broken_pipe)
     return Error::success(); // who reads has enough
