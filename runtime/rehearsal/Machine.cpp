@@ -118,6 +118,8 @@ bool Machine::step(Stream *awaited) {
       stream->clock.join(*task.host);
       stream->clock.set(stream->number, task.name.position);
       task.isBegun = true;
+      if (begins)
+        begins(); // it may take long, and others are not to think that nobody moves
     }
     runningClock = &stream->clock;
     Viewer viewer{task.id, -1, runningClock, &names};

@@ -73,8 +73,8 @@ public:
   Memory memory;
   /// Called when no task can go on: others' ranks must. Set by the communicators.
   std::function<void()> pause;
-  /// Called after each task that went on.
-  std::function<void()> moved;
+  /// Called before a task first runs, and after each run that went on.
+  std::function<void()> begins, moved;
   /// Called when the host has found its stream empty.
   std::function<void()> rests;
 

@@ -33,6 +33,7 @@ int initRank(Handle *made, int size, NcclId id, int rank) {
   exchange = std::make_unique<Exchange>(std::string(id.bytes, strnlen(id.bytes, sizeof(id.bytes))), rank, size);
   exchange->describeMine = describeWaiting;
   machine().pause = [] { exchange->pause(); };
+  machine().begins = [] { exchange->seat(exchange->rank).state = Seat::Runs; };
   machine().moved = [] { exchange->moved(); };
   machine().rests = [] { exchange->rest(); };
   std::vector<int> ranks(static_cast<size_t>(size));
@@ -75,7 +76,7 @@ int destroy(Handle handle) {
   delete communicator;
   if (isFirst) { // The one that the others were split off.
     machine().pause = nullptr;
-    machine().moved = nullptr;
+    machine().begins = machine().moved = nullptr;
     machine().rests = nullptr;
     exchange.reset();
   }
