@@ -16,7 +16,8 @@ bool stopsEarly(const DriverOptions &options) { return options.emit == "import" 
 
 /// What stops a run before a program is made of its plan, as it was typed.
 std::string stopOf(const DriverOptions &options) {
-  return compares(options) ? "--explain=" + join(options.explainFiles, ",") : options.isGiven("--simulate") ? "--simulate" : options.reportMemory ? "--report=memory" : "--emit=" + options.emit;
+  return compares(options) ? "--explain=" + join(options.explainFiles, ",") : options.isGiven("--simulate") ? "--simulate" : options.reportMemory ? "--report=memory"
+         : options.reportKernels ? "--report=kernels" : "--emit=" + options.emit;
 }
 
 /// Whether a need is met, and what is told where it is not.
@@ -33,7 +34,7 @@ const NeedRule kNeeds[] = {
      [](const DriverOptions &o) { return "it is about the plan, and --emit=" + o.emit + " stops before there is one: leave one of them out"; }},
     {Need::Choice, [](const DriverOptions &o) { return !compares(o); },
      [](const DriverOptions &o) { return stopOf(o) + " compares two plans as they are, and takes neither: leave one of them out"; }},
-    {Need::Program, [](const DriverOptions &o) { return !compares(o) && !o.simulate; },
+    {Need::Program, [](const DriverOptions &o) { return !compares(o) && !o.simulate && !o.reportKernels; },
      [](const DriverOptions &o) { return stopOf(o) + " stops before there is a program: leave one of them out"; }},
     {Need::Prices, isRaced,
      [](const DriverOptions &) -> std::string {
@@ -96,7 +97,7 @@ Error para::checkTogether(const DriverOptions &options) {
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
                 join(getCompiledScheduleNames(), ", ") + " can");
   if (options.reportKernels && (options.simulate || !is_contained({"exe", "shared", "lower", "llvm", "ptx"}, options.emit)))
-    return fail("--report=kernels is about the device program, which is not made for " + stopOf(options));
+    return fail("--report=kernels is about the device program, which is not made for " + (options.simulate ? stopOf(options) : "--emit=" + options.emit) + ": leave one of them out");
   if (Error error = checkFiles(options))
     return error;
   return checkNeeds(options);
@@ -104,7 +105,7 @@ Error para::checkTogether(const DriverOptions &options) {
 
 std::vector<std::string> para::findIdleOutputs(const DriverOptions &options) {
   std::vector<std::string> notes;
-  if (!compares(options) && !options.simulate)
+  if (!compares(options) && !options.simulate && !options.reportKernels)
     return notes;
   for (StringRef name : {"-o", "--emit"})
     if (options.isGiven(name) && !(name == "--emit" && options.emit == "exe"))

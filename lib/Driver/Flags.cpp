@@ -149,6 +149,8 @@ Error readReport(StringRef value, DriverOptions &options) {
     options.reportMemory = options.simulate = true;
     return Error::success();
   }
+  if (!value.contains('.') && !value.contains('/'))
+    return fail("'" + value + "' is none of memory, kernels, and no page's FILE.html");
   if (!options.report.empty() && options.report != value)
     return fail("a page is written at a time, and '" + value + "' is given beside '" + options.report + "': leave one of them out");
   options.report = value.str();

@@ -269,6 +269,8 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     os << llvm::formatv("{0:2}\n", json);
   } else if (options.reportMemory && !options.explain) {
     printMemory(*why, os);
+    if (options.machine.empty())
+      llvm::errs() << "para-opt: note: this host is priced as machines are, by layers; a program for it may be cut otherwise, and its --info tells the bytes of each rank\n";
   } else if (options.simulate || options.explain) {
     printRace(plans, search, os);
     printExplanation(*why, os);

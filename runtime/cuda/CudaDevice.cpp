@@ -72,6 +72,20 @@ int64_t localRank(const World &world, bool &isTold) {
   }
   return world.rank() % std::max<int64_t>(1, world.ranksOnHost());
 }
+
+/// What a rehearsal is told by the environment is what it can be told.
+Status checkEnvironment() {
+  auto given = [](const char *name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  if (std::string on = given("PARA_REHEARSE"); !on.empty() && on != "0" && on != "1")
+    return Status::error("PARA_REHEARSE=" + on + ": 1 rehearses the program on processors, 0 does not");
+  int64_t seed = 0;
+  if (std::string text = given("PARA_REHEARSE_SEED"); !text.empty() && (!parseInteger(text, seed) || seed < 0))
+    return Status::error("PARA_REHEARSE_SEED=" + text + ": a whole number from 0 on is needed");
+  double seconds = 0;
+  if (std::string text = given("PARA_REHEARSE_TIMEOUT"); !text.empty() && (!parseDouble(text, seconds) || !(seconds >= 0.1 && seconds <= 1e6)))
+    return Status::error("PARA_REHEARSE_TIMEOUT=" + text + ": seconds from 0.1 to 1000000 are needed");
+  return Status::success();
+}
 } // namespace
 
 Status CudaDevice::open() {
@@ -132,6 +146,7 @@ Status CudaDevice::create(const DeviceOptions &options) {
   state.rank = options.world->rank();
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
+  PARA_TRY(state.world->agree(checkEnvironment()));
   const char *asked = std::getenv("PARA_REHEARSE");
   if (state.manifest->target == "rehearsal" || (asked && std::strcmp(asked, "1") == 0))
     rehearsal::start(&rehearsed, options.program);

@@ -35,7 +35,7 @@ Status loadDriver(Driver &into) {
   void *library = openFirst({"libcuda.so.1", "libcuda.so"});
   if (!library)
     return Status::error("this program was compiled for CUDA, and libcuda.so.1 (the NVIDIA driver) is not there: run it on "
-                         "a machine with an NVIDIA GPU, or compile with --target=host");
+                         "a machine with an NVIDIA GPU, rehearse it here with PARA_REHEARSE=1, or compile with --target=host");
   std::string missing;
   PARA_DRIVER_SYMBOLS(PARA_FIND_SYMBOL)
   if (!missing.empty())

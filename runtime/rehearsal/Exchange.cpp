@@ -37,7 +37,7 @@ std::string Exchange::makeName() {
 }
 
 Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), size(size), all(size_t(size)), movesSeen(size_t(size)) {
-  if (const char *given = std::getenv("PARA_REHEARSE_TIMEOUT"))
+  if (const char *given = std::getenv("PARA_REHEARSE_TIMEOUT"); given && *given)
     timeoutSeconds = std::max(0.1, std::atof(given));
   size_t seatBytes = (size_t(size) * sizeof(Seat) + 4095) / 4096 * 4096;
   groupBytes = (size_t(size) * sizeof(Slot) + size_t(size) * size_t(size) * sizeof(Line) + 4095) / 4096 * 4096;
@@ -101,8 +101,9 @@ uint64_t Exchange::offer(const void *from, size_t bytes) {
   Data &mine = all[size_t(rank)];
   if (offset + rounded > mine.bytes) {
     size_t wanted = std::max<size_t>(2 * mine.bytes, (offset + rounded + (1 << 20)) / (1 << 20) * (1 << 20));
-    if (ftruncate(mine.descriptor, off_t(wanted)) != 0)
-      cannot(text("offer %zu bytes", bytes));
+    // Not ftruncate: what is not there would be a bus error later.
+    if ((errno = posix_fallocate(mine.descriptor, 0, off_t(wanted))) != 0)
+      cannot(text("have %zu bytes of /dev/shm for messages (in a container, its size is a setting, as --shm-size)", wanted));
     remap(mine, wanted);
   }
   offered[offset] = rounded;

@@ -17,7 +17,7 @@ uint64_t chosenSeed = 1, state = 0;
 void start(Rank *rank, const para_program *program) {
   served = rank;
   carried = program;
-  if (const char *given = std::getenv("PARA_REHEARSE_SEED"))
+  if (const char *given = std::getenv("PARA_REHEARSE_SEED"); given && *given)
     chosenSeed = std::strtoull(given, nullptr, 10);
   state = chosenSeed * 0x9e3779b97f4a7c15ull + uint64_t(rank->rank()) * 0xd1342543de82ef95ull;
   if (rank->rank() == 0)
