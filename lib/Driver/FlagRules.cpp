@@ -79,6 +79,9 @@ Error checkFiles(const DriverOptions &options) {
 } // namespace
 
 Error para::checkTogether(const DriverOptions &options) {
+  for (const GivenFlag &given : options.given)
+    if (options.calibrate && !is_contained({"--calibrate", "-v", "--timing", "--progress"}, given.name))
+      return fail("--calibrate measures this computer and stops: leave " + given.typed + " out");
   if (options.calibrate && !options.input.empty())
     return fail("--calibrate measures this computer and stops; '" + options.input + "' is for a command of its own");
   bool isProgram = options.emit == "exe" || options.emit == "shared";
@@ -110,5 +113,9 @@ std::vector<std::string> para::findIdleOutputs(const DriverOptions &options) {
   for (StringRef name : {"-o", "--emit"})
     if (options.isGiven(name) && !(name == "--emit" && options.emit == "exe"))
       notes.push_back(options.show(name) + ": nothing is written there, for " + stopOf(options) + " stops before");
+  if (compares(options) || options.simulate) // a report of kernels is of the target's
+    for (StringRef name : {"--target", "--arch", "--keep-gradients"})
+      if (options.isGiven(name) && !(name == "--target" && options.target == "host"))
+        notes.push_back(options.show(name) + ": it is about the program, and " + stopOf(options) + " stops before there is one");
   return notes;
 }
