@@ -89,20 +89,9 @@ static void defineDevice(llvm::Module &module) {
 
 void para::scalarizeMasks(llvm::Module &kernels, llvm::TargetMachine *machine) {
   llvm::PassBuilder passes(machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(sccs);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, sccs, modules);
-  llvm::FunctionPassManager scalarize;
-  scalarize.addPass(llvm::ScalarizeMaskedMemIntrinPass());
-  llvm::ModulePassManager first;
-  first.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(scalarize)));
-  first.run(kernels, modules);
+  llvm::ModulePassManager scalarize;
+  scalarize.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ScalarizeMaskedMemIntrinPass()));
+  runPasses(kernels, passes, [&] { return std::move(scalarize); });
 }
 
 void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, ModuleOp program) {

@@ -4,7 +4,9 @@
 
 #include "para/Emit/Emit.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/IR/PassManager.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
@@ -13,6 +15,7 @@
 namespace llvm {
 class LLVMContext;
 class Module;
+class PassBuilder;
 class TargetMachine;
 } // namespace llvm
 
@@ -34,6 +37,8 @@ std::unique_ptr<llvm::Module> buildProgram(mlir::ModuleOp module, llvm::LLVMCont
 
 /// For kernels, or for segments, which are quick to compile and not worth more.
 std::unique_ptr<llvm::TargetMachine> makeHostMachine(bool isKernels);
+/// Runs what `build` makes, which may ask `passes`, whose analyses are there by then.
+void runPasses(llvm::Module &module, llvm::PassBuilder &passes, llvm::function_ref<llvm::ModulePassManager()> build);
 /// Sets data layout and processor of all functions; optimizes kernels.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isKernels);
 /// Machine code (or its text) of an optimized module; empty on failure.

@@ -34,6 +34,19 @@ std::unique_ptr<llvm::TargetMachine> para::makeHostMachine(bool isKernels) {
                                                                           isKernels ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
 }
 
+void para::runPasses(llvm::Module &module, llvm::PassBuilder &passes, llvm::function_ref<llvm::ModulePassManager()> build) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(sccs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, sccs, modules);
+  build().run(module, modules);
+}
+
 void para::optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isKernels) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
@@ -50,16 +63,7 @@ void para::optimize(llvm::Module &module, llvm::TargetMachine &machine, bool isK
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = false; // Lanes are there already.
   llvm::PassBuilder passes(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(sccs);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, sccs, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  runPasses(module, passes, [&] { return passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2); });
 }
 
 llvm::SmallString<0> para::generateCode(llvm::Module &module, llvm::TargetMachine &machine, bool isText) {
