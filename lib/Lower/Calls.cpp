@@ -138,18 +138,9 @@ static Value findTransposed(Value v, ArrayRef<int64_t> order, FactsCache &facts)
     index[d] = dims.back();
   }
   AffineExpr wanted = linearize(dims, shape, ctx);
-  for (Value current = v; Operation *op = current.getDefiningOp();) {
-    const OpFacts &f = facts.get(op);
-    if (!f.move || f.accesses[0].dynamic)
-      break;
-    SmallVector<AffineExpr> next;
-    for (AffineExpr e : f.accesses[0].index)
-      next.push_back(e.replaceDims(index));
-    index = next;
-    current = op->getOperand(f.accesses[0].operand);
+  for (Value current = v; (current = followMove(current, index, facts));)
     if (sizeOf(current) == sizeOf(v) && sameFunction(linearize(index, shapeOf(current), ctx), wanted, shape))
       return current;
-  }
   return nullptr;
 }
 

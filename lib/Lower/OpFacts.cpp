@@ -152,6 +152,18 @@ bool para::isContiguous(const View &view, ArrayRef<int64_t> shape) {
   return true;
 }
 
+Value para::followMove(Value v, SmallVectorImpl<AffineExpr> &index, FactsCache &facts) {
+  Operation *op = v.getDefiningOp();
+  const OpFacts *f = op ? &facts.get(op) : nullptr;
+  if (!f || !f->move || f->accesses[0].dynamic)
+    return nullptr;
+  SmallVector<AffineExpr> next;
+  for (AffineExpr e : f->accesses[0].index)
+    next.push_back(e.replaceDims(index));
+  index.assign(next.begin(), next.end());
+  return op->getOperand(f->accesses[0].operand);
+}
+
 View para::viewOf(Value v, FactsCache &facts) {
   View view{v, stridesOf(shapeOf(v)), 0};
   SmallVector<int64_t> shape(shapeOf(v));
@@ -159,15 +171,9 @@ View para::viewOf(Value v, FactsCache &facts) {
   SmallVector<AffineExpr> index;
   for (unsigned d = 0; d < shape.size(); ++d)
     index.push_back(getAffineDimExpr(d, ctx));
-  for (Value current = v; Operation *op = current.getDefiningOp();) {
-    const OpFacts &f = facts.get(op);
-    if (!f.move || f.accesses[0].dynamic)
-      break;
-    SmallVector<AffineExpr> next;
-    for (AffineExpr e : f.accesses[0].index)
-      next.push_back(linearForm(e.replaceDims(index), shape).toExpr(ctx));
-    index = next;
-    current = op->getOperand(f.accesses[0].operand);
+  for (Value current = v; (current = followMove(current, index, facts));) {
+    for (AffineExpr &e : index)
+      e = linearForm(e, shape).toExpr(ctx);
     LinearForm offset = simplest(linearForm(linearize(index, shapeOf(current), ctx), shape), shape);
     if (!offset.isLinear())
       continue; // A later move may undo what strides cannot tell.

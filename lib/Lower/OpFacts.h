@@ -65,6 +65,8 @@ struct View {
   llvm::SmallVector<int64_t> strides;
   int64_t offset = 0;
 };
+/// What `v` has its elements from, if a move made it: `index`, of an element of `v`, becomes its place there. Else null, and `index` stays.
+mlir::Value followMove(mlir::Value v, llvm::SmallVectorImpl<mlir::AffineExpr> &index, FactsCache &facts);
 /// Follows unchanged elements (reshapes, transposes, slices, broadcasts) as far as strides can tell them.
 View viewOf(mlir::Value v, FactsCache &facts);
 /// Row-major and complete: the buffer of `view.base` from `view.offset` on is the value.
