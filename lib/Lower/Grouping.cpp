@@ -397,8 +397,7 @@ void Grouping::joinColumns() {
       Group &x = groups[columns[i]], &y = groups[columns[j]];
       if (x.ops.empty() || y.ops.empty() || x.rows != y.rows || sizeOfSums(x) != sizeOfSums(y))
         continue;
-      auto [first, last] = std::minmax(position[x.ops.back()], position[y.ops.front()]);
-      if (first < last && calls[x.ops.back()] == calls[y.ops.front()])
+      if (calls[x.ops.back()] == calls[y.ops.front()])
         merge(columns[i], columns[j]);
     }
 }

@@ -194,7 +194,7 @@ void merge(const Members &members, ModuleOp module) {
   SmallVector<int64_t> varying;
   SmallVector<Attribute> shared{rt::AddressAttr::get(b.getContext(), 0, 0, 0, 0)};
   for (auto [i, buffer] : llvm::enumerate(launches[0].getBuffers())) {
-    if (llvm::all_of(launches, [&](rt::LaunchOp launch) { return launch.getBuffers()[i] == buffer; }))
+    if (llvm::all_of(launches, [i = i, buffer = buffer](rt::LaunchOp launch) { return launch.getBuffers()[i] == buffer; }))
       shared.push_back(buffer);
     else
       varying.push_back(i);
