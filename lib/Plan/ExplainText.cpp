@@ -165,7 +165,7 @@ void para::printMemory(const Explanation &why, llvm::raw_ostream &os) {
   os << llvm::formatv("memory of a rank under {0}, {1}, {2} microbatches (predicted)\n    {3,-6}", plan.recipe, describeMesh(plan), plan.microbatches, "stage");
   for (auto [name, member] : kItems)
     os << llvm::formatv(" {0,11}", name);
-  os << llvm::formatv(" {0,11}{1} {2,11}\n", "in all", holds ? "  held after" : "", "after steps");
+  os << llvm::formatv(" {0,11}{1} {2,11}\n", "in all", holds ? llvm::formatv(" {0,11}", "held").str() : "", "after steps");
   for (auto [stage, memory] : llvm::enumerate(why.chosen.price.memory)) {
     os << llvm::formatv("    {0,-6}", stage);
     for (auto [name, member] : kItems)
