@@ -95,7 +95,7 @@ void Communicators::abort() {
 }
 
 Communicators::~Communicators() {
-  bool isBroken = (ctx->control && ctx->control->failedRank() >= 0) || (ctx->watch && ctx->watch->hasFailed());
+  bool isBroken = ctx->world->failedRank() >= 0 || (ctx->watch && ctx->watch->hasFailed());
   if (isBroken)
     abort();
   else

@@ -29,7 +29,7 @@ public:
   explicit RehearsedRank(para_context &ctx) : ctx(ctx) {}
   const char *op() const override { return ctx.currentOp ? ctx.currentOp : "the start"; }
   void report(const char *op, const std::string &cause) override { ctx.fail(op, cause); }
-  bool othersFailed() const override { return ctx.control && ctx.control->failedRank() >= 0; }
+  bool othersFailed() const override { return ctx.world->failedRank() >= 0; }
   Address arena() const override { return ctx.arena; }
   int32_t sequence() const override { return ctx.sequence; }
   int64_t rank() const override { return ctx.rank; }
@@ -240,7 +240,7 @@ Status CudaDevice::finishStep() {
       double seconds = nowSeconds() - began;
       if (seconds < 0.002)
         continue;
-      if ((state.watch && state.watch->hasFailed()) || (state.control && state.control->failedRank() >= 0))
+      if ((state.watch && state.watch->hasFailed()) || state.world->failedRank() >= 0)
         return Status::error("");
       usleep(seconds < 0.1 ? 50 : 1000);
     }
