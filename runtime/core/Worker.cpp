@@ -221,8 +221,8 @@ void Worker::tellOfDevice() const {
   if (!flags.verbose)
     return;
   long long rank = world.rank();
-  if (std::string how = device->stepText(); !how.empty())
-    std::fprintf(stderr, "para: rank %lld %s\n", rank, how.c_str());
+  for (const std::string &note : device->notes())
+    std::fprintf(stderr, "para: rank %lld %s\n", rank, note.c_str());
   std::fprintf(stderr, "para: rank %lld took %lld bytes for its arena and %lld for libraries\n", rank, (long long)device->arenaBytes(),
                (long long)device->scratchBytes());
 }

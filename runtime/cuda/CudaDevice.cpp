@@ -4,6 +4,7 @@
 #include "Convolution.h"
 #include "Matmul.h"
 #include "StepGraphs.h"
+#include "core/Affinity.h"
 #include "core/Environment.h"
 #include "rehearsal/Rehearsal.h"
 
@@ -49,13 +50,14 @@ public:
   Status finishStep() override;
   Status run(const void *list, const std::function<para_status()> &enqueue) override;
   int64_t graphNodes() const override { return state.graphs->nodes(); }
-  std::string stepText() const override;
+  std::vector<std::string> notes() const override;
   int64_t bytesSent() const override { return state.bytesSent; }
   int64_t arenaBytes() const override { return state.arenaBytes; }
   int64_t scratchBytes() const override { return state.scratchBytes; }
 
 private:
   Status open();
+  void bindToDevice();
   Status loadCode(const para_program &program);
   Status allocate();
   Status fine(const char *what, int result) {
@@ -64,6 +66,7 @@ private:
   para_context state;
   RehearsedRank rehearsed{state};
   void *staging = nullptr; ///< pinned
+  std::string place;       ///< "is bound to ...", for --verbose
 };
 
 /// This rank's number on its host, as launchers tell it; else by its rank, for hosts with equally many.
@@ -80,6 +83,21 @@ int64_t localRank(const World &world, bool &isTold) {
 
 } // namespace
 
+/// This rank's host memory and the threads of libraries are to be next to the GPU, unless a launcher has bound it.
+void CudaDevice::bindToDevice() {
+  const char *root = "/sys";
+  char busId[32] = {};
+  if (!isOn(Setting::Bind) || state.driver.cuDeviceGetPCIBusId(busId, sizeof(busId), state.device) != success)
+    return;
+  Neighborhood neighborhood = findNeighborhood(root, busId);
+  if (neighborhood.node < 0)
+    place = "is not bound: the system does not tell of which NUMA node its GPU is, or has but one";
+  else if (isBound(root))
+    place = "stays on the cores to which it was bound";
+  else if (!bindTo(neighborhood, place))
+    place = format("is not bound: it may not run on the cores of NUMA node %d", neighborhood.node);
+}
+
 Status CudaDevice::open() {
   Driver &driver = state.driver;
   PARA_TRY(loadDriver(driver));
@@ -95,6 +113,7 @@ Status CudaDevice::open() {
   if (local >= count)
     return Status::error(format("rank %lld needs a GPU of its own: this machine shows %d", (long long)state.rank, count));
   PARA_TRY(fine("cuDeviceGet", driver.cuDeviceGet(&state.device, int(local))));
+  bindToDevice();
   PARA_TRY(fine("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&state.primary, state.device)));
   PARA_TRY(fine("cuCtxSetCurrent", driver.cuCtxSetCurrent(state.primary)));
   for (Handle &stream : state.streams)
@@ -217,10 +236,15 @@ Status CudaDevice::run(const void *list, const std::function<para_status()> &enq
   return state.graphs->enqueue(list, enqueue) == PARA_OK ? finishStep() : Status::error("");
 }
 
-std::string CudaDevice::stepText() const {
+std::vector<std::string> CudaDevice::notes() const {
+  std::vector<std::string> said;
+  if (!place.empty())
+    said.push_back(place);
   if (int64_t nodes = state.graphs->nodes())
-    return format("runs its step as a CUDA graph of %lld nodes", (long long)nodes);
-  return "runs its step call by call" + (state.graphs->why().empty() ? ": it was run once, and graphs begin with the second run" : ": " + state.graphs->why());
+    said.push_back(format("runs its step as a CUDA graph of %lld nodes", (long long)nodes));
+  else
+    said.push_back("runs its step call by call: " + (state.graphs->why().empty() ? "it was run once, and graphs begin with the second run" : state.graphs->why()));
+  return said;
 }
 
 Status CudaDevice::finishStep() {

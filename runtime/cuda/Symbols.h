@@ -26,6 +26,7 @@ struct NcclId {
   X(int, cuDeviceGetCount, "cuDeviceGetCount", (int *))                                                                \
   X(int, cuDeviceGet, "cuDeviceGet", (int *, int))                                                                     \
   X(int, cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                                                       \
+  X(int, cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *, int, int))                                               \
   X(int, cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                                              \
   X(int, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Handle *, int))                                        \
   X(int, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int))                                             \

@@ -47,6 +47,8 @@ int errorString(int result, const char **said) {
 int deviceCount(int *count) { return *count = int(rankOf().ranksOnHost()), Success; }
 int deviceGet(int *device, int number) { return *device = number, number >= 0 && number < rankOf().ranksOnHost() ? Success : InvalidValue; }
 int deviceName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "a rehearsed GPU"), Success; }
+/// None that a system has: the processor that stands in is next to all of it.
+int devicePlace(char *id, int bytes, int device) { return std::snprintf(id, size_t(bytes), "ffff:%02x:00.0", device & 0xff) < bytes ? Success : InvalidValue; }
 int deviceAttribute(int *value, int attribute, int) {
   constexpr int major = 75, minor = 76;
   // Later than all: the newest PTX of a program is taken.
@@ -310,6 +312,7 @@ void fill(cuda::Driver &driver) {
   driver.cuDeviceGetCount = deviceCount;
   driver.cuDeviceGet = deviceGet;
   driver.cuDeviceGetName = deviceName;
+  driver.cuDeviceGetPCIBusId = devicePlace;
   driver.cuDeviceGetAttribute = deviceAttribute;
   driver.cuDevicePrimaryCtxRetain = contextRetain;
   driver.cuDevicePrimaryCtxRelease = contextRelease;
