@@ -141,7 +141,7 @@ Status CudaDevice::loadCode(const para_program &program) {
 Status CudaDevice::allocate() {
   size_t free = 0, total = 0;
   PARA_TRY(fine("cuMemGetInfo", state.driver.cuMemGetInfo(&free, &total)));
-  int result = state.driver.cuMemAlloc(&state.arena, size_t(std::max<int64_t>(state.arenaBytes, 256)));
+  int result = state.communicators->allocateArena();
   if (result != success)
     return Status::error(format("rank %lld cannot have its %lld bytes of GPU memory: %zu of %zu are free (%s)", (long long)state.rank,
                                 (long long)state.arenaBytes, free, total, state.driverError("cuMemAlloc", result).c_str()));
@@ -162,6 +162,8 @@ Status CudaDevice::create(const DeviceOptions &options) {
     rehearsal::start(&rehearsed, options.program);
   PARA_TRY(state.world->agree(open()));
   PARA_TRY(state.world->agree(loadCode(*options.program)));
+  state.communicators = std::make_unique<Communicators>(&state);
+  PARA_TRY(state.communicators->load());
   PARA_TRY(state.world->agree(allocate()));
   if (options.trace)
     state.timeline = std::make_unique<Timeline>(&state, options.trace);
@@ -170,7 +172,6 @@ Status CudaDevice::create(const DeviceOptions &options) {
     state.graphs->forbid("--trace asks when each operation runs");
   else if (!isOn(Setting::CudaGraphs))
     state.graphs->forbid(std::string(nameOf(Setting::CudaGraphs)) + "=0");
-  state.communicators = std::make_unique<Communicators>(&state);
   if (state.world->size() > 1) {
     state.watch = std::make_unique<Watch>(&state);
     PARA_TRY(state.world->agree(state.watch->start()));
@@ -189,11 +190,11 @@ CudaDevice::~CudaDevice() {
   if (state.watch)
     state.watch->stop();
   state.graphs.reset();
-  state.communicators.reset();
-  state.watch.reset();
   state.matmuls.reset();
   state.convolutions.reset();
   state.timeline.reset();
+  state.communicators.reset(); // and the arena with them
+  state.watch.reset();
   for (auto &[number, event] : state.events)
     driver.cuEventDestroy(event.handle);
   for (auto &scratch : state.scratch)
@@ -201,8 +202,6 @@ CudaDevice::~CudaDevice() {
       driver.cuMemFree(scratch.address);
   if (staging)
     driver.cuMemFreeHost(staging);
-  if (state.arena)
-    driver.cuMemFree(state.arena);
   if (state.module)
     driver.cuModuleUnload(state.module);
   for (Handle stream : state.streams)
@@ -240,6 +239,8 @@ std::vector<std::string> CudaDevice::notes() const {
   std::vector<std::string> said;
   if (!place.empty())
     said.push_back(place);
+  if (std::string text = state.communicators->registrationText(); !text.empty())
+    said.push_back(text);
   if (int64_t nodes = state.graphs->nodes())
     said.push_back(format("runs its step as a CUDA graph of %lld nodes", (long long)nodes));
   else

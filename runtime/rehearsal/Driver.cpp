@@ -1,5 +1,6 @@
 //===- Driver.cpp - The driver's table, served by the processor ---------------===//
 #include "Blocks.h"
+#include "Communicator.h"
 #include "Graph.h"
 #include "Rehearsal.h"
 
@@ -88,6 +89,9 @@ int allocate(Address *address, size_t bytes) {
 }
 int release(Address address) {
   forbidInCapture("cuMemFree");
+  if (isNccls(uintptr_t(address)))
+    fail(op(), "cuMemFree: this memory is ncclMemAlloc's, and ncclMemFree gives it back");
+  checkFree(uintptr_t(address), 1);
   // Legal only where the host knows that all uses are over; what is still enqueued finds the memory gone.
   memory().free(uintptr_t(address), op(), machine().host());
   return Success;
