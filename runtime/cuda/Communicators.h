@@ -51,6 +51,7 @@ private:
     Handle handle = nullptr, stream = nullptr, before = nullptr, after = nullptr;
     int other = 0;    ///< the other end's number in the channel
     int32_t line = 0; ///< as Manifest::lines counts
+    int32_t row = 0;  ///< of the trace
   };
   Status createGroup(const std::vector<int64_t> &members, Group &group);
   Status createChannels();

@@ -160,6 +160,7 @@ Status CudaDevice::create(const DeviceOptions &options) {
   PARA_TRY(state.world->agree(checkEnvironment()));
   if (state.manifest->target == "rehearsal" || isOn(Setting::Rehearse))
     rehearsal::start(&rehearsed, options.program);
+  PARA_TRY(state.world->agree(state.ranges.load("rank " + std::to_string(state.rank))));
   PARA_TRY(state.world->agree(open()));
   PARA_TRY(state.world->agree(loadCode(*options.program)));
   state.communicators = std::make_unique<Communicators>(&state);
