@@ -185,7 +185,7 @@ struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass>
       FactsCache facts; // by op: those of a function go with it
       shortenRepeats(func, facts);
       for (Operation &op : func.getBody().front().without_terminator())
-        if (!facts.get(&op).element && !isa<rt::CallOp>(op)) {
+        if (!facts.get(&op).element && !isa<rt::CallOp, rt::FusedOp>(op)) {
           op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");
           return signalPassFailure();
         }

@@ -21,6 +21,18 @@ static bool communicates(Operation *op) {
   return call && (call.getDesc().contains("axes") || call.getDesc().contains("peer")) && call.getCallee() != "scatter_add";
 }
 
+llvm::DenseSet<Value> para::findVolatileArguments(func::FuncOp func) {
+  llvm::DenseSet<Value> result;
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    auto updates = func.getResultAttrOfType<StringAttr>(i, "para.updates");
+    Operation *made = func.getBody().front().getTerminator()->getOperand(i).getDefiningOp();
+    int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
+    if (argument >= 0 && made && getPhase(made) != Phase::Update)
+      result.insert(func.getArgument(argument));
+  }
+  return result;
+}
+
 Grouping::Grouping(func::FuncOp func, FactsCache &facts) : func(func), facts(facts) {}
 
 std::vector<Group> Grouping::run() {
@@ -69,13 +81,7 @@ void Grouping::collect() {
       effect = &op;
     }
   }
-  for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    auto updates = func.getResultAttrOfType<StringAttr>(i, "para.updates");
-    Operation *made = func.getBody().front().getTerminator()->getOperand(i).getDefiningOp();
-    int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
-    if (argument >= 0 && made && getPhase(made) != Phase::Update)
-      volatileArguments.insert(func.getArgument(argument));
-  }
+  volatileArguments = findVolatileArguments(func);
 }
 
 bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) { return keepsRow(op, facts.get(op), access, rows); }

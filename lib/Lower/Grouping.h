@@ -24,6 +24,9 @@ struct Group {
   unsigned phase = 0;
 };
 
+/// Arguments that are overwritten while microbatches run.
+llvm::DenseSet<mlir::Value> findVolatileArguments(mlir::func::FuncOp func);
+
 class Grouping {
 public:
   Grouping(mlir::func::FuncOp func, FactsCache &facts);
@@ -69,7 +72,7 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> effectBefore;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int, 2>> cloneHomes; ///< groups which compute an op again
   llvm::DenseSet<mlir::Value> recomputed;
-  llvm::DenseSet<mlir::Value> volatileArguments; ///< overwritten while microbatches run
+  llvm::DenseSet<mlir::Value> volatileArguments;
 };
 
 } // namespace para

@@ -1,4 +1,6 @@
 //===- KernelFacts.cpp - What a kernel does, for reports ------------------===//
+#include "KernelFacts.h"
+
 #include "KernelLoops.h"
 
 #include "para/IR/Program.h"
@@ -10,6 +12,23 @@
 
 using namespace mlir;
 using namespace para;
+
+void para::noteFacts(rt::KernelOp kernel, StringRef family, ArrayRef<Attribute> nodes, double flops, ArrayRef<BufferTraffic> traffic) {
+  Builder b(kernel.getContext());
+  auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); };
+  int64_t moved = 0, least = 0;
+  SmallVector<Attribute> buffers;
+  for (const BufferTraffic &buffer : traffic) {
+    moved += buffer.loaded + buffer.stored;
+    least += buffer.leastLoaded + buffer.leastStored;
+    buffers.push_back(b.getDictionaryAttr({number("loaded", buffer.loaded), number("stored", buffer.stored),
+                                           number("least", buffer.leastLoaded + buffer.leastStored), number("instruction", buffer.instruction),
+                                           b.getNamedAttr("narrow", b.getStringAttr(buffer.narrow))}));
+  }
+  kernel->setAttr("rt.facts", b.getDictionaryAttr({b.getNamedAttr("family", b.getStringAttr(family)), b.getNamedAttr("nodes", b.getArrayAttr(nodes)),
+                                                   b.getNamedAttr("flops", b.getF64FloatAttr(flops)), number("moved", moved), number("least", least),
+                                                   b.getNamedAttr("buffers", b.getArrayAttr(buffers))}));
+}
 
 /// By what the kernel is made of, whatever ops of a model it comes from.
 StringRef KernelLoops::familyOf() {
@@ -92,16 +111,10 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
     times = isElementwise() ? static_cast<double>(sum) / static_cast<double>(body.outer[0]) : static_cast<double>(kernel.getInstances()->size());
   }
   auto all = [&](int64_t bytes) { return static_cast<int64_t>(times * static_cast<double>(bytes)); };
-  int64_t moved = 0, least = 0;
-  SmallVector<Attribute> buffers;
-  for (const BufferTraffic &buffer : measureTraffic(streams, loopsOf(), pointers, sizes)) {
-    moved += all(buffer.loaded + buffer.stored);
-    least += all(buffer.leastLoaded + buffer.leastStored);
-    auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); };
-    buffers.push_back(b.getDictionaryAttr({number("loaded", all(buffer.loaded)), number("stored", all(buffer.stored)),
-                                           number("least", all(buffer.leastLoaded + buffer.leastStored)), number("instruction", buffer.instruction),
-                                           b.getNamedAttr("narrow", b.getStringAttr(buffer.narrow))}));
-  }
+  std::vector<BufferTraffic> traffic = measureTraffic(streams, loopsOf(), pointers, sizes);
+  for (BufferTraffic &buffer : traffic)
+    for (int64_t *bytes : {&buffer.loaded, &buffer.stored, &buffer.leastLoaded, &buffer.leastStored})
+      *bytes = all(*bytes);
   double flops = 0;
   llvm::SetVector<Attribute> nodes;
   for (Operation &op : body.block->without_terminator()) {
@@ -110,7 +123,5 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
     if (StringRef name = getNodeName(op.getLoc()); !name.empty() && !f.accesses.empty())
       nodes.insert(b.getStringAttr(name));
   }
-  kernel->setAttr("rt.facts", b.getDictionaryAttr({b.getNamedAttr("family", b.getStringAttr(familyOf())), b.getNamedAttr("nodes", b.getArrayAttr(nodes.getArrayRef())),
-                                                   b.getNamedAttr("flops", b.getF64FloatAttr(times * flops)), b.getNamedAttr("moved", b.getI64IntegerAttr(moved)),
-                                                   b.getNamedAttr("least", b.getI64IntegerAttr(least)), b.getNamedAttr("buffers", b.getArrayAttr(buffers))}));
+  noteFacts(kernel, familyOf(), nodes.getArrayRef(), times * flops, traffic);
 }

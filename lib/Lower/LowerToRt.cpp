@@ -2,6 +2,7 @@
 #include "Manifest.h"
 #include "MergeLaunches.h"
 #include "MemoryPlanner.h"
+#include "Tiles.h"
 #include "UnderWay.h"
 
 #include "para/IR/Program.h"
@@ -173,6 +174,8 @@ private:
     b.setInsertionPoint(func);
     auto kernel = rt::KernelOp::create(b, fused.getLoc(), "kernel", b.getArrayAttr({}), FlatSymbolRefAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(),
                                        DenseI64ArrayAttr(), ArrayAttr());
+    if (Attribute tiles = fused->getAttr(TileSpace::attrName))
+      kernel->setAttr(TileSpace::attrName, tiles);
     kernel.getBody().takeBody(fused.getBody());
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -192,7 +195,7 @@ private:
     for (Value v : fused.getOutputs())
       buffers.push_back(addressOf(v));
     FactsCache facts; // by op: those of a body go with it
-    std::string element = merges ? describeElement(fused, facts) : std::string();
+    std::string element = merges && !fused->hasAttr(TileSpace::attrName) ? describeElement(fused, facts) : std::string();
     int64_t elements = element.empty() ? 0 : sizeOf(fused.getOutputs()[0]);
     std::string name = shareKernel(fused);
     make(fused.getLoc(), "launch", buffers, 0, b.getNamedAttr("kernel", FlatSymbolRefAttr::get(b.getContext(), name)));

@@ -8,6 +8,9 @@ using namespace mlir;
 using namespace para;
 
 void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
+  // Before calls are formed: products that scores stand between are no calls.
+  if (options.target != "host")
+    pm.addPass(createFormTilesPass());
   // Calls first: they decide which values must be in memory and which transposes vanish into strides.
   pm.addPass(createFormCallsPass({options.target}));
   // Before kernels are formed: sums that stand apart are kernels of their own.

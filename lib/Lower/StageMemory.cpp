@@ -2,6 +2,7 @@
 #include "StageMemory.h"
 
 #include "IndexMath.h"
+#include "Tiles.h"
 
 #include "para/IR/Program.h"
 
@@ -120,7 +121,7 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   if (!llvm::is_contained(op->getOperands(), v))
     return true;
   auto fused = dyn_cast<rt::FusedOp>(op);
-  if (!fused)
+  if (!fused || fused->hasAttr(TileSpace::attrName)) // Other blocks may still read there.
     return false;
   Block &body = fused.getBody().front();
   // A reduction that is only stored is computed in the loops that store the other outputs; one used here comes before them, and one over

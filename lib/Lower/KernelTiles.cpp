@@ -1,0 +1,515 @@
+//===- KernelTiles.cpp - Kernels that keep scores in registers ------------===//
+#include "KernelTiles.h"
+
+#include "KernelFacts.h"
+
+#include "para/IR/Program.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace para;
+
+/// A block has so many threads in each of two directions; a row of them is half of a warp.
+static constexpr int64_t side = 16, threads = side * side;
+
+KernelTiles::KernelTiles(rt::KernelOp kernel, FactsCache &facts, ArrayRef<int64_t> alignments)
+    : kernel(kernel), facts(facts), alignments(alignments), b(kernel.getLoc(), kernel.getContext()), device(b, kernel->getParentOfType<ModuleOp>()),
+      space(body.space) {
+  bool fits = TileBody::analyze(&kernel.getBody().front(), TileSpace::fromAttr(kernel->getAttr(TileSpace::attrName)), facts, body);
+  assert(fits && "only what fits into a block is formed");
+  (void)fits;
+}
+
+Value KernelTiles::index(int64_t value) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); }
+Value KernelTiles::sum(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+Value KernelTiles::product(Value x, int64_t y) { return y == 1 ? x : arith::MulIOp::create(b, x, index(y)).getResult(); }
+Value KernelTiles::zero() { return arith::ConstantOp::create(b, body.type, b.getZeroAttr(body.type)); }
+Value KernelTiles::convert(Value x, Type scalar) { return getElementTypeOrSelf(x.getType()) == scalar ? x : scalar::cast(b, x, scalar); }
+
+/// The element number `element` of what begins `bytes` into the block's memory.
+Value KernelTiles::at(int64_t bytes, Value element) {
+  Value begin = bytes ? LLVM::GEPOp::create(b, sharedMemory.getType(), b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)}).getResult()
+                      : sharedMemory;
+  return LLVM::GEPOp::create(b, sharedMemory.getType(), body.type, begin, ArrayRef<LLVM::GEPArg>{element});
+}
+
+KernelTiles::Values KernelTiles::loop(Value from, int64_t to, int64_t step, ValueRange before, function_ref<Values(Value, Values)> make) {
+  auto forOp = scf::ForOp::create(b, from, index(to), index(step), before);
+  OpBuilder::InsertionGuard keep(b);
+  b.setInsertionPointToStart(forOp.getBody());
+  Values next = make(forOp.getInductionVar(), Values(forOp.getRegionIterArgs()));
+  if (!before.empty())
+    scf::YieldOp::create(b, next);
+  return Values(forOp.getResults());
+}
+
+void KernelTiles::where(Value condition, function_ref<void()> make) {
+  if (!condition)
+    return make();
+  OpBuilder::InsertionGuard keep(b);
+  b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, condition, /*withElseRegion=*/false).thenBlock());
+  make();
+}
+
+unsigned KernelTiles::passOf(int64_t depth) {
+  auto it = llvm::find(depths, depth);
+  if (it == depths.end())
+    it = depths.insert(depths.end(), depth);
+  return it - depths.begin();
+}
+
+void KernelTiles::emit(bool describes) {
+  std::string name = kernel.getSymName().str() + "_block";
+  b.setInsertionPoint(kernel);
+  Block &block = kernel.getBody().front();
+  unsigned inputs = block.getNumArguments(), outputs = block.getTerminator()->getNumOperands();
+  types.assign(inputs + outputs, LLVM::LLVMPointerType::get(b.getContext()));
+  auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
+  entry = func.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  elements.block = &block;
+  KernelEmitter emitter(b, elements, facts, kernel);
+  for (unsigned i = 0; i < inputs + outputs; ++i) {
+    emitter.pointers[i < inputs ? Value(block.getArgument(i)) : block.getTerminator()->getOperand(i - inputs)] = entry->getArgument(i);
+    if (i < alignments.size())
+      emitter.alignments[entry->getArgument(i)] = alignments[i];
+  }
+  auto number = [&](StringRef axis) -> Value {
+    Value &v = knownNumbers[axis];
+    if (!v) {
+      v = entry->addArgument(b.getI64Type(), kernel.getLoc());
+      types.push_back(v.getType());
+      numbers.push_back(axis.str());
+    }
+    return v;
+  };
+  emitter.number = number;
+  if (describes)
+    emitter.streams = &streams;
+
+  enter(emitter);
+  for (unsigned round = 0; round < body.rounds; ++round)
+    emitRound(emitter, round);
+  storeRows(emitter);
+  b.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(b);
+  func.setFunctionType(b.getFunctionType(types, {}));
+  kernel.setNumbersAttr(b.getStrArrayAttr(SmallVector<StringRef>(numbers.begin(), numbers.end())));
+  kernel.setFunctionAttr(FlatSymbolRefAttr::get(b.getContext(), name));
+  kernel.setExtentAttr(b.getI64IntegerAttr(productOf(space.batch) * llvm::divideCeil(space.outer(), body.outerTile())));
+  kernel.setBlockAttr(b.getI64IntegerAttr(threads));
+  kernel.setSharedBytesAttr(b.getI64IntegerAttr(body.sharedBytes));
+  if (describes)
+    describe(emitter);
+}
+
+/// Where the thread and its block are; and what stays in the block's memory.
+void KernelTiles::enter(KernelEmitter &emitter) {
+  auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)).getResult(); };
+  auto widen = [&](Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v).getResult(); };
+  Value thread = device.thread();
+  threadNumber = widen(thread);
+  row = widen(arith::DivUIOp::create(b, thread, small(side)));
+  column = widen(arith::RemUIOp::create(b, thread, small(side)));
+  sharedMemory = device.sharedMemory();
+  Value id = widen(device.block());
+  int64_t tiles = llvm::divideCeil(space.outer(), body.outerTile());
+  auto split = [&](int64_t size) {
+    Value rest = arith::RemUIOp::create(b, id, index(size));
+    id = arith::DivUIOp::create(b, id, index(size));
+    return rest;
+  };
+  outerBase = product(split(tiles), body.outerTile());
+  for (int64_t size : llvm::reverse(space.batch))
+    batchValues.insert(batchValues.begin(), split(size));
+  emitter.extents.assign(space.batch.begin(), space.batch.end());
+  emitter.extents.append({space.outer(), space.inner(), 1});
+  emitter.loopValues.assign(batchValues.begin(), batchValues.end());
+  emitter.loopValues.append(3, index(0));
+
+  Value last = index(space.outer() - 1);
+  for (int64_t r = 0; r < body.outerOfThread; ++r) {
+    Value place = sum(outerBase, sum(product(row, body.outerOfThread), index(r))), inside;
+    if (space.outer() % body.outerTile() != 0) {
+      inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, place, last);
+      place = arith::MinUIOp::create(b, place, last);
+    }
+    outerPlaces.push_back(place);
+    outerInside.push_back(inside);
+  }
+  found.resize(body.outerOfThread);
+  for (const TileOperand &operand : body.operands)
+    if (operand.isOuter)
+      loadOperand(emitter, operand, outerBase);
+}
+
+void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand, Value base) {
+  int64_t tile = operand.isOuter ? body.outerTile() : body.innerTile(), extent = operand.isOuter ? space.outer() : space.inner();
+  int64_t padded = body.paddedDepth(operand.depth), lanes = operand.depth == padded ? body.vector : 1, ofRow = padded / lanes;
+  unsigned loopNumber = operand.isOuter ? space.outerLoop() : space.innerLoop();
+  emitter.extents[space.depthLoop()] = operand.depth;
+  emitter.pass = passOf(operand.depth);
+  emitter.rowValues.clear();
+  loop(threadNumber, tile * ofRow, threads, {}, [&](Value i, Values) {
+    Value at = arith::DivUIOp::create(b, i, index(ofRow)), depth = product(arith::RemUIOp::create(b, i, index(ofRow)), lanes), inside;
+    Value place = sum(base, at), depthPlace = depth;
+    if (extent % tile != 0) {
+      if (!operand.isOuter) // Rows of the outer dimension beyond its end come to nothing.
+        inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, place, index(extent));
+      place = arith::MinUIOp::create(b, place, index(extent - 1));
+    }
+    if (operand.depth != padded) {
+      Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, depth, index(operand.depth));
+      inside = inside ? arith::AndIOp::create(b, inside, within).getResult() : within;
+      depthPlace = arith::MinUIOp::create(b, depth, index(operand.depth - 1));
+    }
+    emitter.loopValues[loopNumber] = place;
+    emitter.loopValues[space.depthLoop()] = depthPlace;
+    emitter.lanes = lanes;
+    emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
+    emitter.startBody();
+    Value x = convert(emitter.element(operand.value, operand.index), body.type);
+    emitter.finishBody();
+    if (inside)
+      x = arith::SelectOp::create(b, inside, x, arith::ConstantOp::create(b, x.getType(), b.getZeroAttr(x.getType())));
+    LLVM::StoreOp::create(b, x, this->at(operand.offset, sum(product(at, operand.stride), depth)), elementBytes(body.type) * lanes);
+    return Values();
+  });
+  emitter.lane = -1;
+  emitter.lanes = 1;
+  emitter.extents[space.depthLoop()] = 1;
+  emitter.loopValues[space.depthLoop()] = index(0);
+}
+
+KernelTiles::Values KernelTiles::multiply(const TileScore &score) {
+  const TileOperand &outer = body.operands[score.outer], &inner = body.operands[score.inner];
+  auto type = VectorType::get({body.vector}, body.type);
+  auto begin = [&](const TileOperand &operand, Value first, int64_t step, int64_t count) {
+    Values places;
+    for (int64_t i = 0; i < count; ++i)
+      places.push_back(product(sum(first, index(i * step)), operand.stride));
+    return places;
+  };
+  Values outerAt = begin(outer, product(row, body.outerOfThread), 1, body.outerOfThread), innerAt = begin(inner, column, side, body.innerOfThread);
+  auto load = [&](const TileOperand &operand, ArrayRef<Value> places, Value depth) {
+    Values vectors;
+    for (Value place : places)
+      vectors.push_back(LLVM::LoadOp::create(b, type, at(operand.offset, sum(place, depth)), 16));
+    return vectors;
+  };
+  Values none(body.outerOfThread * body.innerOfThread, zero());
+  Values sums = loop(index(0), body.paddedDepth(score.depth), body.vector, none, [&](Value depth, Values state) {
+    Values x = load(outer, outerAt, depth), y = load(inner, innerAt, depth);
+    for (int64_t k = 0; k < body.vector; ++k) {
+      auto pick = [&](Value v) { return vector::ExtractOp::create(b, v, ArrayRef<int64_t>{k}).getResult(); };
+      Values xs = llvm::map_to_vector(x, pick), ys = llvm::map_to_vector(y, pick);
+      for (int64_t r = 0; r < body.outerOfThread; ++r)
+        for (int64_t c = 0; c < body.innerOfThread; ++c) {
+          Value &one = state[r * body.innerOfThread + c];
+          one = scalar::add(b, one, scalar::mul(b, xs[r], ys[c]));
+        }
+    }
+    return state;
+  });
+  Type scalar = getElementTypeOrSelf(score.op->getResult(0).getType());
+  return llvm::map_to_vector(sums, [&](Value v) { return convert(v, scalar); });
+}
+
+void KernelTiles::moveTo(KernelEmitter &emitter, int64_t outer, int64_t inner) {
+  emitter.startBody();
+  emitter.loopValues[space.outerLoop()] = outerPlaces[outer];
+  emitter.loopValues[space.innerLoop()] = inner < 0 ? index(0) : innerPlaces[inner];
+  emitter.rowValues = found[outer];
+}
+
+/// What the threads of a row have, combined; all of them get it.
+Value KernelTiles::acrossRow(Value part, ReductionKind kind) {
+  Value all = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
+  for (int64_t distance = side / 2; distance >= 1; distance /= 2)
+    part = scalar::combine(b, kind, part, device.exchange(part, distance, all));
+  return part;
+}
+
+/// Those of a row are written and read by threads of one warp.
+void KernelTiles::shareScores(ArrayRef<Value> elements) {
+  for (int64_t r = 0; r < body.outerOfThread; ++r)
+    for (int64_t c = 0; c < body.innerOfThread; ++c) {
+      Value place = sum(product(sum(product(row, body.outerOfThread), index(r)), body.scoreStride()), sum(column, index(c * side)));
+      LLVM::StoreOp::create(b, convert(elements[r * body.innerOfThread + c], body.type), at(body.sumOffset, place), elementBytes(body.type));
+    }
+  device.wait(arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
+}
+
+KernelTiles::Values KernelTiles::addProduct(const TileSum &sumOf, ValueRange before) {
+  const TileOperand &operand = body.operands[sumOf.operand];
+  auto type = VectorType::get({body.vector}, body.type);
+  int64_t chunks = body.chunksOf(sumOf.depth), padded = body.paddedDepth(sumOf.depth);
+  Values columns, rows;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    Value first = product(sum(column, index(chunk * side)), body.vector);
+    if ((chunk + 1) * side * body.vector > padded) // What is beyond the end is not stored.
+      first = arith::MinUIOp::create(b, first, index(padded - body.vector));
+    columns.push_back(first);
+  }
+  for (int64_t r = 0; r < body.outerOfThread; ++r)
+    rows.push_back(product(sum(product(row, body.outerOfThread), index(r)), body.scoreStride()));
+  Values sums = loop(index(0), body.innerTile(), body.vector, before, [&](Value first, Values state) {
+    Values scores;
+    for (Value place : rows)
+      scores.push_back(LLVM::LoadOp::create(b, type, at(body.sumOffset, sum(place, first)), 16));
+    for (int64_t k = 0; k < body.vector; ++k) {
+      Value place = product(sum(first, index(k)), operand.stride);
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        Value y = LLVM::LoadOp::create(b, type, at(operand.offset, sum(place, columns[chunk])), 16);
+        for (int64_t r = 0; r < body.outerOfThread; ++r) {
+          Value x = vector::ExtractOp::create(b, scores[r], ArrayRef<int64_t>{k});
+          for (int64_t i = 0; i < body.vector; ++i) {
+            Value &one = state[(r * chunks + chunk) * body.vector + i];
+            one = scalar::add(b, one, scalar::mul(b, x, vector::ExtractOp::create(b, y, ArrayRef<int64_t>{i})));
+          }
+        }
+      }
+    }
+    return state;
+  });
+  device.wait(arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
+  return sums;
+}
+
+void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
+  int64_t outer = body.outerOfThread, inner = body.innerOfThread;
+  SmallVector<Operation *> reductions;
+  SmallVector<const TileSum *> sums;
+  llvm::SetVector<Value> roots;
+  for (const TileReduction &reduction : body.reductions)
+    if (reduction.round == round) {
+      reductions.push_back(reduction.op);
+      roots.insert(reduction.op->getOperand(0));
+    }
+  for (const TileSum &sum : body.sums)
+    if (sum.round == round) {
+      sums.push_back(&sum);
+      roots.insert(sum.score);
+    }
+  // What the round is made of.
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (Operation *op = roots[i].getDefiningOp(); op && !facts.get(op).reduction)
+      roots.insert(op->operand_begin(), op->operand_end());
+  SmallVector<const TileScore *> scores;
+  llvm::SetVector<unsigned> operands;
+  for (const TileScore &score : body.scores)
+    if (roots.contains(score.op->getResult(0))) {
+      scores.push_back(&score);
+      operands.insert(score.inner);
+    }
+  for (const TileSum *sum : sums)
+    operands.insert(sum->operand);
+
+  auto scalarOf = [](Operation *op) { return getElementTypeOrSelf(op->getResult(0).getType()); };
+  auto identityOf = [&](Operation *op) -> Value {
+    return arith::ConstantOp::create(b, scalarOf(op), scalar::identity(scalarOf(op), cast<ElementOpInterface>(op).getCombiner()));
+  };
+  Values state;
+  for (Operation *op : reductions)
+    state.append(outer, identityOf(op));
+  for (const TileSum *sum : sums)
+    state.append(outer * body.chunksOf(sum->depth) * body.vector, zero());
+
+  state = loop(index(0), llvm::divideCeil(space.inner(), body.innerTile()), 1, state, [&](Value tile, Values in) {
+    innerBase = product(tile, body.innerTile());
+    device.wait();
+    for (unsigned operand : operands)
+      if (!body.operands[operand].isOuter)
+        loadOperand(emitter, body.operands[operand], innerBase);
+    device.wait();
+    innerPlaces.clear();
+    innerInside.clear();
+    for (int64_t c = 0; c < inner; ++c) {
+      Value place = sum(innerBase, sum(column, index(c * side))), inside;
+      if (space.inner() % body.innerTile() != 0) {
+        inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, place, index(space.inner()));
+        place = arith::MinUIOp::create(b, place, index(space.inner() - 1));
+      }
+      innerPlaces.push_back(place);
+      innerInside.push_back(inside);
+    }
+    emitter.pass = 0;
+    llvm::MapVector<Value, Values> known; // elements of scores of this thread
+    for (const TileScore *score : scores)
+      known[score->op->getResult(0)] = multiply(*score);
+    SmallVector<llvm::DenseMap<Value, Value>> ofRow(found.begin(), found.end());
+    /// The element of `v`, `otherwise` beyond the end; kept for what is made of it.
+    auto evaluate = [&](Value v, Value otherwise) {
+      Values all;
+      for (int64_t r = 0; r < outer; ++r)
+        for (int64_t c = 0; c < inner; ++c) {
+          moveTo(emitter, r, c);
+          emitter.rowValues = ofRow[r];
+          for (auto &[value, list] : known)
+            emitter.rowValues[value] = list[r * inner + c];
+          Value x = emitter.element(v, space.scoreIndex(shapeOf(v), b.getContext()));
+          emitter.finishBody();
+          all.push_back(innerInside[c] ? arith::SelectOp::create(b, innerInside[c], x, otherwise).getResult() : x);
+        }
+      known[v] = all;
+      return all;
+    };
+    auto zeroLike = [&](Value v) -> Value {
+      Type scalar = getElementTypeOrSelf(v.getType());
+      return arith::ConstantOp::create(b, scalar, b.getZeroAttr(scalar));
+    };
+    auto addRows = [&](unsigned number, Operation *op, ArrayRef<Value> terms) {
+      for (int64_t r = 0; r < outer; ++r)
+        for (int64_t c = 0; c < inner; ++c)
+          in[number * outer + r] = scalar::combine(b, cast<ElementOpInterface>(op).getCombiner(), in[number * outer + r], terms[r * inner + c]);
+    };
+    size_t firstSum = reductions.size() * outer;
+    if (body.maximum) {
+      Type scalar = scalarOf(body.maximum);
+      Values e = evaluate(body.maximum->getOperand(0), identityOf(body.maximum)), scales;
+      Value lowest = arith::ConstantOp::create(b, b.getFloatAttr(scalar, APFloat::getLargest(cast<FloatType>(scalar).getFloatSemantics(), /*Negative=*/true)));
+      Value one = arith::ConstantOp::create(b, b.getFloatAttr(scalarOf(body.exponentials), 1.0));
+      for (int64_t r = 0; r < outer; ++r) {
+        Value greatest = e[r * inner];
+        for (int64_t c = 1; c < inner; ++c)
+          greatest = scalar::combine(b, ReductionKind::Max, greatest, e[r * inner + c]);
+        greatest = scalar::combine(b, ReductionKind::Max, in[r], acrossRow(greatest, ReductionKind::Max));
+        // Not below all numbers, from which nothing can be taken away.
+        Value base = scalar::max(b, greatest, lowest);
+        Value scale = math::ExpOp::create(b, scalar::sub(b, in[r], base));
+        in[r] = greatest;
+        ofRow[r][body.maximum->getResult(0)] = base;
+        ofRow[r][body.exponentials->getResult(0)] = one;
+        in[outer + r] = scalar::mul(b, in[outer + r], convert(scale, in[outer + r].getType()));
+        scales.push_back(convert(scale, body.type));
+      }
+      addRows(1, body.exponentials, evaluate(body.exponentials->getOperand(0), zeroLike(body.exponentials->getOperand(0))));
+      size_t next = firstSum;
+      for (const TileSum *sum : sums)
+        for (int64_t r = 0; r < outer; ++r)
+          for (int64_t i = 0; i < body.chunksOf(sum->depth) * body.vector; ++i, ++next)
+            in[next] = scalar::mul(b, in[next], scales[r]);
+    } else {
+      for (auto [number, op] : llvm::enumerate(reductions))
+        addRows(number, op, evaluate(op->getOperand(0), identityOf(op)));
+    }
+    size_t next = firstSum;
+    for (const TileSum *sum : sums) {
+      size_t count = outer * body.chunksOf(sum->depth) * body.vector;
+      auto known = evaluate(sum->score, zeroLike(sum->score));
+      shareScores(known);
+      llvm::copy(addProduct(*sum, ValueRange(in).slice(next, count)), in.begin() + next);
+      next += count;
+    }
+    return in;
+  });
+
+  for (auto [number, op] : llvm::enumerate(reductions))
+    for (int64_t r = 0; r < outer; ++r) {
+      Value part = state[number * outer + r];
+      found[r][op->getResult(0)] = op == body.maximum ? part : acrossRow(part, cast<ElementOpInterface>(op).getCombiner());
+    }
+  size_t next = reductions.size() * outer;
+  for (const TileSum *sum : sums) {
+    size_t count = outer * body.chunksOf(sum->depth) * body.vector;
+    for (int64_t r = 0; r < outer; ++r)
+      for (size_t i = next + r * count / outer; i < next + (r + 1) * count / outer; ++i)
+        for (int division = 0; division < sum->division; ++division)
+          state[i] = scalar::div(b, state[i], convert(found[r].lookup(body.exponentials->getResult(0)), body.type));
+    storeSum(emitter, *sum, ValueRange(state).slice(next, count));
+    next += count;
+  }
+}
+
+void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRange state) {
+  int64_t chunks = body.chunksOf(sumOf.depth), lanes = sumOf.depth % body.vector == 0 ? body.vector : 1;
+  Type scalar = getElementTypeOrSelf(sumOf.output.getType());
+  emitter.pass = passOf(sumOf.depth);
+  emitter.extents[space.depthLoop()] = sumOf.depth;
+  for (int64_t r = 0; r < body.outerOfThread; ++r)
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+      for (int64_t first = 0; first < body.vector; first += lanes) {
+        Value depth = sum(product(sum(column, index(chunk * side)), body.vector), index(first)), inside = outerInside[r];
+        if ((chunk + 1) * side * body.vector > sumOf.depth) {
+          Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, depth, index(sumOf.depth));
+          inside = inside ? arith::AndIOp::create(b, inside, within).getResult() : within;
+        }
+        where(inside, [&] {
+          moveTo(emitter, r, -1);
+          emitter.loopValues[space.depthLoop()] = depth;
+          emitter.lanes = lanes;
+          emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
+          size_t at = (r * chunks + chunk) * body.vector + first;
+          Value x = state[at];
+          if (lanes > 1) {
+            auto type = VectorType::get({lanes}, body.type);
+            x = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
+            for (int64_t i = 0; i < lanes; ++i)
+              x = vector::InsertOp::create(b, state[at + i], x, ArrayRef<int64_t>{i});
+          }
+          emitter.store(convert(x, scalar), emitter.pointers.lookup(sumOf.output), scalar, {sizeOf(sumOf.output)}, {sumOf.place});
+          emitter.finishBody();
+        });
+      }
+  emitter.lane = -1;
+  emitter.lanes = 1;
+  emitter.extents[space.depthLoop()] = 1;
+  emitter.loopValues[space.depthLoop()] = index(0);
+}
+
+/// What is one number a row, by the first of the threads that have it.
+void KernelTiles::storeRows(KernelEmitter &emitter) {
+  if (body.rowOutputs.empty())
+    return;
+  emitter.pass = 0;
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, column, index(0));
+  for (int64_t r = 0; r < body.outerOfThread; ++r)
+    where(outerInside[r] ? arith::AndIOp::create(b, isFirst, outerInside[r]).getResult() : isFirst, [&] {
+      moveTo(emitter, r, -1);
+      for (Value v : body.rowOutputs) {
+        SmallVector<AffineExpr> place = space.rowIndex(shapeOf(v), b.getContext());
+        emitter.store(emitter.element(v, place), emitter.pointers.lookup(v), getElementTypeOrSelf(v.getType()), shapeOf(v), place);
+      }
+      emitter.finishBody();
+    });
+}
+
+void KernelTiles::describe(const KernelEmitter &emitter) {
+  Block &block = kernel.getBody().front();
+  SmallVector<Value> pointers;
+  SmallVector<int64_t> sizes;
+  auto note = [&](Value v) {
+    pointers.push_back(emitter.pointers.lookup(v));
+    sizes.push_back(sizeOf(v));
+  };
+  llvm::for_each(block.getArguments(), note);
+  llvm::for_each(block.getTerminator()->getOperands(), note);
+  std::vector<PassLoops> passes;
+  for (int64_t depth : depths) {
+    PassLoops loops;
+    loops.extents.assign(space.batch.begin(), space.batch.end());
+    loops.extents.append({space.outer(), space.inner(), depth});
+    for (unsigned i = 0; i < loops.extents.size(); ++i)
+      loops.order.push_back(i);
+    loops.outer = space.innerLoop();
+    passes.push_back(loops);
+  }
+  double flops = 0;
+  llvm::SetVector<Attribute> nodes;
+  for (Operation &op : block.without_terminator()) {
+    const OpFacts &f = facts.get(&op);
+    bool isScore = llvm::any_of(body.scores, [&](const TileScore &score) { return score.op == &op; });
+    flops += static_cast<double>(f.work) * static_cast<double>(productOf(f.loops)) * (isScore ? body.rounds : 1);
+    if (StringRef name = getNodeName(op.getLoc()); !name.empty() && !f.accesses.empty())
+      nodes.insert(b.getStringAttr(name));
+  }
+  noteFacts(kernel, "attention", nodes.getArrayRef(), flops, measureTraffic(streams, passes, pointers, sizes));
+}

@@ -1,0 +1,122 @@
+//===- Tiles.h - Products whose result is never stored -------------*- C++ -*-===//
+//
+// The scores of attention are a tensor of [batch, rows, columns] which products make, other products take, and which is far larger than
+// what it is made of and what becomes of it. A kernel of tiles has it in registers only: a block keeps a tile of the rows and goes over
+// the columns, tile by tile (or the other way round, for what is summed over the rows). Between the products stand any ops on elements of
+// scores, and reductions over the columns.
+//
+// Example, forward: s = q k', p = softmax(s * scale + mask), o = p v. Rows: those of q and o; columns: those of k and v.
+//
+// With a maximum and a sum of exponentials between the products one round over the columns is enough: the maximum so far stands for the
+// maximum, and what was summed up is scaled when it grows (Milakov and Gimelshein 2018; Dao et al. 2022).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PARA_LOWER_TILES_H
+#define PARA_LOWER_TILES_H
+
+#include "OpFacts.h"
+
+#include "mlir/IR/Block.h"
+
+namespace para {
+
+/// The tensor that is not stored, and how a kernel goes over it.
+struct TileSpace {
+  llvm::SmallVector<int64_t> batch;
+  int64_t rows = 0, columns = 0;
+  bool byColumns = false; ///< a block keeps columns and goes over the rows
+
+  int64_t scores() const;
+  int64_t allRows() const;
+  int64_t outer() const { return byColumns ? columns : rows; }
+  int64_t inner() const { return byColumns ? rows : columns; }
+  // Loops of a kernel: those of the batch, then these.
+  unsigned outerLoop() const { return batch.size(); }
+  unsigned innerLoop() const { return batch.size() + 1; }
+  unsigned depthLoop() const { return batch.size() + 2; } ///< over what a product sums up, or the width of what is summed up
+  /// The coordinates, in these loops, of an element of scores in a tensor of `shape`; and of one of a row.
+  llvm::SmallVector<mlir::AffineExpr> scoreIndex(llvm::ArrayRef<int64_t> shape, mlir::MLIRContext *ctx) const;
+  llvm::SmallVector<mlir::AffineExpr> rowIndex(llvm::ArrayRef<int64_t> shape, mlir::MLIRContext *ctx) const;
+
+  mlir::Attribute toAttr(mlir::MLIRContext *ctx) const;
+  static TileSpace fromAttr(mlir::Attribute attr);
+  static constexpr llvm::StringLiteral attrName = "rt.tiles"; ///< of rt.fused and rt.kernel
+};
+
+/// A product that makes scores, or takes them and sums over rows or columns.
+struct TileProduct {
+  bool makesScores = false, sumsRows = false;
+  unsigned score = 0, other = 0; ///< operands of a product that takes scores
+  int64_t depth = 0;             ///< what a product of scores sums over; else the width of its result
+};
+/// The product that `op` is in `space`, where `isScore` tells which values are scores.
+std::optional<TileProduct> asTileProduct(mlir::Operation *op, const TileSpace &space, llvm::function_ref<bool(mlir::Value)> isScore);
+/// Whether a reduction is over the columns of scores.
+bool isOverColumns(mlir::Operation *op, const TileSpace &space, FactsCache &facts);
+
+/// Elements of an operand of a product, those of one row or column one after another in the block's memory.
+struct TileOperand {
+  mlir::Value value;
+  llvm::SmallVector<mlir::AffineExpr> index;
+  int64_t depth;
+  bool isOuter;
+  int64_t offset = 0, stride = 0; ///< bytes from the memory's start, elements from row to row
+};
+struct TileScore {
+  mlir::Operation *op;
+  unsigned outer, inner; ///< numbers of operands
+  int64_t depth;
+};
+struct TileSum {
+  mlir::Operation *op;
+  mlir::Value score;
+  unsigned operand;
+  int64_t depth;
+  mlir::Value output;
+  mlir::AffineExpr place; ///< of an element in the output, in the loops
+  unsigned round = 0;
+  int division = 0; ///< in one round: how often the sum is divided by that of exponentials
+};
+struct TileReduction {
+  mlir::Operation *op;
+  unsigned round = 0;
+};
+
+struct TileBody {
+  TileSpace space;
+  mlir::Block *block;
+  llvm::SmallVector<TileOperand> operands;
+  llvm::SmallVector<TileScore> scores;
+  llvm::SmallVector<TileSum> sums;
+  llvm::SmallVector<TileReduction> reductions;
+  llvm::SmallVector<mlir::Value> rowOutputs; ///< one element a row
+  unsigned rounds = 1;                       ///< over the inner dimension
+  /// The maximum and the sum of exponentials that one round finds; null where there are none.
+  mlir::Operation *maximum = nullptr, *exponentials = nullptr;
+
+  // What a thread does: of 16 x 16 threads each has `outer` rows, one after another, and every 16th of `inner` columns.
+  int64_t outerOfThread = 0, innerOfThread = 0;
+  int64_t sharedBytes = 0, sumOffset = 0; ///< `sumOffset`: where a tile of scores lies
+  int64_t vector = 1;                     ///< elements in 16 bytes
+  mlir::Type type;                        ///< that sums are made in
+  int64_t outerTile() const { return 16 * outerOfThread; }
+  int64_t innerTile() const { return 16 * innerOfThread; }
+  int64_t paddedDepth(int64_t depth) const { return (depth + vector - 1) / vector * vector; }
+  int64_t scoreStride() const { return innerTile() + vector; }
+  /// Vectors of a result's row that a thread has.
+  int64_t chunksOf(int64_t depth) const { return (paddedDepth(depth) / vector + 15) / 16; }
+
+  /// Finds all of that; false where a block has not the memory or a thread not the registers for it.
+  static bool analyze(mlir::Block *block, const TileSpace &space, FactsCache &facts, TileBody &body);
+
+private:
+  bool collect(FactsCache &facts);
+  bool choose();
+};
+
+/// Finds out whether one round is enough, which is then what `body` has.
+void joinRounds(TileBody &body, FactsCache &facts);
+
+} // namespace para
+
+#endif
