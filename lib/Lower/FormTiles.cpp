@@ -7,6 +7,7 @@
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 #include "para/Lower/Rt.h"
+#include "para/Ops/TensorBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -86,7 +87,10 @@ private:
     region.space.columns = shape.back();
     if (!grow(region) || !isWorthIt(region))
       return;
+    for (Operation *op : llvm::to_vector(region.reductions))
+      sumOverDepth(region, op);
     std::vector<TileGroup> groups = divide(region);
+    madeOutputs.clear();
     bool isMade = true;
     for (size_t i = 0; i < groups.size() && isMade; ++i)
       isMade = make(region, groups, i);
@@ -217,6 +221,88 @@ private:
     });
   }
 
+  /// What `v` is the product of.
+  void factorsOf(Value v, SmallVectorImpl<Value> &factors) {
+    Operation *op = v.getDefiningOp();
+    const OpFacts *f = op && op->getBlock() == &func.getBody().front() ? &facts.get(op) : nullptr;
+    if (f && f->multiplies && !f->reduction && llvm::all_of(f->accesses, [&](const OpAccess &access) { return keepsRow(op, *f, access, 0); })) {
+      factorsOf(op->getOperand(0), factors);
+      factorsOf(op->getOperand(1), factors);
+    } else if (f && f->converts && keepsRow(op, *f, f->accesses[0], 0)) {
+      factorsOf(op->getOperand(0), factors);
+    } else {
+      factors.push_back(v);
+    }
+  }
+
+  /// With s = x y' and o = w y, the sum over columns of w s is that of x o over the depth: sum_j w_ij sum_d x_id y_jd = sum_d x_id o_id. It needs
+  /// no round over the columns (Dao et al. 2022, for the backward pass of softmax).
+  void sumOverDepth(Region &region, Operation *op) {
+    if (cast<ElementOpInterface>(op).getCombiner() != ReductionKind::Sum)
+      return;
+    SmallVector<Value> factors;
+    factorsOf(op->getOperand(0), factors);
+    auto byPointer = [](Value a, Value b) { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); };
+    unsigned outer = region.space.outerLoop(), inner = region.space.innerLoop(), depth = region.space.depthLoop();
+    for (auto [i, s] : llvm::enumerate(factors)) {
+      Operation *made = s.getDefiningOp();
+      if (!made || !region.products.contains(made))
+        continue;
+      SmallVector<Value> weight(factors);
+      weight.erase(weight.begin() + i);
+      llvm::sort(weight, byPointer);
+      int64_t size = productOf(region, made)->depth;
+      auto y = findTileOperand(made, 1, {outer, inner, depth}, size, false, region.space, facts);
+      for (Operation *sum : region.sums) {
+        auto product = productOf(region, sum);
+        SmallVector<Value> taken;
+        factorsOf(sum->getOperand(product->score), taken);
+        llvm::sort(taken, byPointer);
+        SmallVector<unsigned> loops{outer, depth, inner};
+        if (product->score == 1)
+          std::swap(loops[0], loops[1]);
+        auto other = findTileOperand(sum, product->other, loops, product->depth, false, region.space, facts);
+        if (product->sumsRows || taken != weight || !y || !other || !y->isSame(*other) || !sum->isBeforeInBlock(op) ||
+            shapeOf(made->getOperand(0)) != shapeOf(sum->getResult(0)) || shapeOf(op->getResult(0)) != shapeOf(sum->getResult(0)).drop_back() ||
+            llvm::any_of(facts.get(made).accesses[0].index, [](AffineExpr e) { return !isa<AffineDimExpr>(e); }))
+          continue;
+        replaceByDepth(region, op, made->getOperand(0), sum);
+        return;
+      }
+    }
+  }
+
+  void replaceByDepth(Region &region, Operation *op, Value x, Operation *sum) {
+    OpBuilder builder(op);
+    TensorBuilder t(op->getLoc(), builder);
+    Operation *before = op->getPrevNode();
+    // From the order in which the sum is stored back to its own.
+    Value o = storedAs(sum);
+    for (Value v = o; v != sum->getResult(0);) {
+      Operation *move = v.getDefiningOp();
+      v = move->getOperand(0);
+      SmallVector<int64_t> order;
+      for (AffineExpr e : facts.get(move).accesses[0].index)
+        if (auto d = dyn_cast<AffineDimExpr>(e); d && !llvm::is_contained(order, d.getPosition()))
+          order.push_back(d.getPosition());
+      bool isTranspose = order.size() == shapeOf(v).size() && order.size() == shapeOf(move->getResult(0)).size();
+      o = isTranspose ? t.transpose(o, order) : t.reshape(o, shapeOf(v));
+    }
+    Type type = getElementTypeOrSelf(op->getResult(0).getType());
+    Value result = t.reduce(ReductionKind::Sum, t.mul(t.cast(x, type), t.cast(o, type)), {static_cast<int64_t>(shapeOf(x).size()) - 1});
+    for (Operation *made = op->getPrevNode(); made != before; made = made->getPrevNode()) {
+      for (StringRef name : {"para.phase", "para.repeats"})
+        if (Attribute attr = op->getAttr(name))
+          made->setAttr(name, attr);
+      region.ops.insert(made);
+    }
+    region.ops.remove(op);
+    region.reductions.remove(op);
+    region.reductions.insert(result.getDefiningOp());
+    region.rows.insert(result);
+    op->getResult(0).replaceAllUsesWith(result);
+  }
+
   static std::pair<unsigned, Attribute> timeOf(Operation *op) { return {static_cast<unsigned>(getPhase(op)), op->getAttr("para.repeats")}; }
 
   /// A maximum of rows between a product and another of the same phase; and scores are more than what they are made of.
@@ -260,7 +346,7 @@ private:
       if (chain.contains(op))
         return true;
       const OpFacts &f = facts.get(op);
-      if (!f.element || f.reduction || f.accumulate || f.expensive) {
+      if (!f.element || f.reduction || f.accumulate || f.expensive || madeOutputs.contains(u)) {
         leaves.insert(u);
         return true;
       }
@@ -290,6 +376,9 @@ private:
       const OpFacts &f = facts.get(user);
       if (!f.move || f.accesses[0].dynamic || sizeOf(user->getResult(0)) != sizeOf(v) || timeOf(user) != timeOf(op))
         break;
+      bool isTranspose = f.resultRank == shapeOf(v).size() && llvm::all_of(f.accesses[0].index, [](AffineExpr e) { return isa<AffineDimExpr>(e); });
+      if (!isTranspose && !keepsRow(user, f, f.accesses[0], 0))
+        break;
       v = user->getResult(0);
       View view = viewOf(v, facts);
       if (view.base == result && view.offset == 0 && stridesSeenFrom(shapeOf(result), shapeOf(v), view.strides))
@@ -316,7 +405,8 @@ private:
       Operation *op = v.getDefiningOp();
       if (op && members.contains(op))
         continue;
-      bool isForeign = op && region.reductions.contains(op) && !llvm::is_contained(group.reductions, op);
+      bool isForeign = madeOutputs.contains(v);
+      isForeign |= op && region.reductions.contains(op) && !llvm::is_contained(group.reductions, op);
       if (op && region.ops.contains(op) && !isForeign) {
         include(op);
         continue;
@@ -393,6 +483,7 @@ private:
     for (Value v : group.outputs)
       yielded.push_back(local.lookup(v));
     rt::YieldOp::create(builder, fused.getLoc(), yielded);
+    madeOutputs.insert(group.outputs.begin(), group.outputs.end());
     TileBody tiles;
     FactsCache inside; // by op: those of a body go with it
     return TileBody::analyze(body, space, inside, tiles);
@@ -440,6 +531,7 @@ private:
   FactsCache facts;
   llvm::DenseSet<Value> volatileArguments;
   llvm::DenseSet<Operation *> taken;
+  llvm::DenseSet<Value> madeOutputs; ///< of kernels of this region
 };
 
 struct FormTilesPass : public para::impl::FormTilesPassBase<FormTilesPass> {

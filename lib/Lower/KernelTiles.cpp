@@ -149,6 +149,50 @@ void KernelTiles::enter(KernelEmitter &emitter) {
   for (const TileOperand &operand : body.operands)
     if (operand.isOuter)
       loadOperand(emitter, operand, outerBase);
+  for (const TileRowReduction &reduction : body.rowReductions)
+    reduceRow(emitter, reduction);
+}
+
+/// A row's elements are dealt out to the threads that share it.
+void KernelTiles::reduceRow(KernelEmitter &emitter, const TileRowReduction &reduction) {
+  Type scalar = getElementTypeOrSelf(reduction.op->getResult(0).getType());
+  ReductionKind kind = cast<ElementOpInterface>(reduction.op).getCombiner();
+  int64_t most = 16 / elementBytes(scalar), lanes = reduction.depth % most == 0 ? most : 1;
+  TypedAttr identity = scalar::identity(scalar, kind);
+  Type type = lanes > 1 ? Type(VectorType::get({lanes}, scalar)) : scalar;
+  if (lanes > 1)
+    identity = SplatElementsAttr::get(cast<VectorType>(type), ArrayRef<Attribute>(identity));
+  emitter.pass = passOf(reduction.depth);
+  emitter.extents[space.depthLoop()] = reduction.depth;
+  emitter.lanes = lanes;
+  emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
+  SmallVector<AffineExpr> place = space.rowIndex(shapeOf(reduction.op->getResult(0)), b.getContext());
+  place.push_back(getAffineDimExpr(space.depthLoop(), b.getContext()));
+  for (int64_t r = 0; r < body.outerOfThread; ++r) {
+    Values parts = loop(product(column, lanes), reduction.depth, side * lanes, {arith::ConstantOp::create(b, type, identity)}, [&](Value at, Values before) {
+      moveTo(emitter, r, -1);
+      emitter.loopValues[space.depthLoop()] = at;
+      Value term = emitter.term(reduction.op, place);
+      emitter.finishBody();
+      return Values{scalar::combine(b, kind, before[0], term)};
+    });
+    Value part = parts[0];
+    if (lanes > 1)
+      for (int64_t i = 0; i < lanes; ++i) {
+        Value one = vector::ExtractOp::create(b, parts[0], ArrayRef<int64_t>{i});
+        part = i ? scalar::combine(b, kind, part, one) : one;
+      }
+    found[r][reduction.op->getResult(0)] = acrossRow(part, kind);
+  }
+  leaveDepth(emitter);
+}
+
+/// Back to scores, which have no depth.
+void KernelTiles::leaveDepth(KernelEmitter &emitter) {
+  emitter.lane = -1;
+  emitter.lanes = 1;
+  emitter.extents[space.depthLoop()] = 1;
+  emitter.loopValues[space.depthLoop()] = index(0);
 }
 
 void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand, Value base) {
@@ -183,10 +227,7 @@ void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand
     LLVM::StoreOp::create(b, x, this->at(operand.offset, sum(product(at, operand.stride), depth)), elementBytes(body.type) * lanes);
     return Values();
   });
-  emitter.lane = -1;
-  emitter.lanes = 1;
-  emitter.extents[space.depthLoop()] = 1;
-  emitter.loopValues[space.depthLoop()] = index(0);
+  leaveDepth(emitter);
 }
 
 KernelTiles::Values KernelTiles::multiply(const TileScore &score) {
@@ -459,10 +500,7 @@ void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRa
           emitter.finishBody();
         });
       }
-  emitter.lane = -1;
-  emitter.lanes = 1;
-  emitter.extents[space.depthLoop()] = 1;
-  emitter.loopValues[space.depthLoop()] = index(0);
+  leaveDepth(emitter);
 }
 
 /// What is one number a row, by the first of the threads that have it.

@@ -27,6 +27,8 @@ private:
   using Values = llvm::SmallVector<mlir::Value>;
 
   void enter(KernelEmitter &emitter);
+  void leaveDepth(KernelEmitter &emitter);
+  void reduceRow(KernelEmitter &emitter, const TileRowReduction &reduction);
   void emitRound(KernelEmitter &emitter, unsigned round);
   void loadOperand(KernelEmitter &emitter, const TileOperand &operand, mlir::Value base);
   /// Elements of scores of this thread, row by row, as the block's memory has their operands.
@@ -34,7 +36,6 @@ private:
   /// Adds the tile of scores that lies in the block's memory, times the operand.
   Values addProduct(const TileSum &sum, mlir::ValueRange before);
   void shareScores(llvm::ArrayRef<mlir::Value> elements);
-  void finishRows(KernelEmitter &emitter, unsigned round, mlir::ValueRange state);
   void storeSum(KernelEmitter &emitter, const TileSum &sum, mlir::ValueRange elements);
   void storeRows(KernelEmitter &emitter);
   void describe(const KernelEmitter &emitter);

@@ -32,6 +32,8 @@ struct OpFacts {
   bool move = false;       ///< the element is one of the operand, unchanged
   bool reduction = false;
   bool whole = false;      ///< a reduction of all elements of one operand, unchanged, each taken once
+  bool multiplies = false; ///< the element is the product of one of each of two operands
+  bool converts = false;   ///< the element is one of the operand in another floating type
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
   bool placed = false;     ///< depends on where the element is, beside what it reads there

@@ -96,6 +96,31 @@ bool para::isOverColumns(Operation *op, const TileSpace &space, FactsCache &fact
          keepsRow(op, f, f.accesses[0], space.allRows());
 }
 
+std::optional<TileOperand> para::findTileOperand(Operation *op, unsigned number, ArrayRef<unsigned> loops, int64_t depth, bool isOuter, const TileSpace &space,
+                                                 FactsCache &facts) {
+  MLIRContext *ctx = op->getContext();
+  SmallVector<AffineExpr> batch, own;
+  for (unsigned d = 0; d < space.batch.size(); ++d)
+    batch.push_back(getAffineDimExpr(d, ctx));
+  own = delinearize(linearize(batch, space.batch, ctx), shapeOf(op->getResult(0)).drop_back(2), ctx);
+  for (unsigned loop : loops)
+    own.push_back(getAffineDimExpr(loop, ctx));
+  TileOperand operand{op->getOperand(number), {}, depth, isOuter};
+  for (const OpAccess &access : facts.get(op).accesses)
+    if (access.operand == number && !access.dynamic)
+      operand.index = llvm::map_to_vector(access.index, [&](AffineExpr e) { return e.replaceDims(own); });
+  if (operand.index.empty())
+    return std::nullopt;
+  SmallVector<int64_t> sizes(space.batch);
+  sizes.append({space.outer(), space.inner(), depth});
+  for (Value next = operand.value; next; next = followMove(operand.value, operand.index, facts)) {
+    operand.value = next;
+    for (AffineExpr &e : operand.index)
+      e = linearForm(e, sizes).toExpr(ctx);
+  }
+  return operand;
+}
+
 namespace {
 class Collector {
 public:
@@ -117,6 +142,10 @@ public:
         body.reductions.push_back({&op, levelOf(op.getOperand(0))});
       } else if (takesScores) {
         isScore.insert(op.getResult(0));
+      } else if (const OpFacts &f = facts.get(&op); f.reduction) {
+        if (space.byColumns || sizeOf(op.getResult(0)) != space.allRows() || f.loops.size() != f.resultRank + 1)
+          return false;
+        body.rowReductions.push_back({&op, f.loops.back()});
       }
     }
     for (Value v : body.block->getTerminator()->getOperands())
@@ -151,43 +180,11 @@ private:
     return levels[v] = level;
   }
 
-  /// Coordinates of an operand, which are in the loops of the product, in those of the kernel; `last` are its loops after the batch's.
-  SmallVector<AffineExpr> inLoops(Operation *op, unsigned number, ArrayRef<unsigned> last) {
-    SmallVector<AffineExpr> batch, loops;
-    for (unsigned d = 0; d < space.batch.size(); ++d)
-      batch.push_back(getAffineDimExpr(d, ctx));
-    ArrayRef<int64_t> shape = shapeOf(op->getResult(0)).drop_back(2);
-    loops = delinearize(linearize(batch, space.batch, ctx), shape, ctx);
-    for (unsigned loop : last)
-      loops.push_back(getAffineDimExpr(loop, ctx));
-    const OpFacts &f = facts.get(op);
-    for (const OpAccess &access : f.accesses)
-      if (access.operand == number)
-        return llvm::map_to_vector(access.index, [&](AffineExpr e) { return e.replaceDims(loops); });
-    return {};
-  }
-
-  SmallVector<int64_t> extents(int64_t depth) {
-    SmallVector<int64_t> result(space.batch);
-    result.append({space.outer(), space.inner(), depth});
-    return result;
-  }
-
-  unsigned addOperand(Value value, SmallVector<AffineExpr> index, int64_t depth, bool isOuter) {
-    SmallVector<int64_t> sizes = extents(depth);
-    auto simplify = [&] {
-      for (AffineExpr &e : index)
-        e = linearForm(e, sizes).toExpr(ctx);
-    };
-    simplify();
-    while (Value next = followMove(value, index, facts)) {
-      value = next;
-      simplify();
-    }
+  unsigned addOperand(TileOperand operand) {
     for (auto [i, known] : llvm::enumerate(body.operands))
-      if (known.value == value && known.index == index && known.depth == depth && known.isOuter == isOuter)
+      if (known.isSame(operand))
         return i;
-    body.operands.push_back({value, index, depth, isOuter});
+    body.operands.push_back(operand);
     return body.operands.size() - 1;
   }
 
@@ -195,10 +192,10 @@ private:
     // The loops of the product: the batch, rows, columns, and what it sums over.
     unsigned rows = space.byColumns ? space.innerLoop() : space.outerLoop(), columns = space.byColumns ? space.outerLoop() : space.innerLoop();
     SmallVector<unsigned> loops{rows, columns, space.depthLoop()};
-    SmallVector<AffineExpr> lhs = inLoops(op, 0, loops), rhs = inLoops(op, 1, loops);
-    if (lhs.empty() || rhs.empty())
+    auto lhs = findTileOperand(op, 0, loops, depth, !space.byColumns, space, facts), rhs = findTileOperand(op, 1, loops, depth, space.byColumns, space, facts);
+    if (!lhs || !rhs)
       return false;
-    unsigned left = addOperand(op->getOperand(0), lhs, depth, !space.byColumns), right = addOperand(op->getOperand(1), rhs, depth, space.byColumns);
+    unsigned left = addOperand(*lhs), right = addOperand(*rhs);
     body.scores.push_back({op, space.byColumns ? right : left, space.byColumns ? left : right, depth});
     isScore.insert(op->getResult(0));
     levels[op->getResult(0)] = 0;
@@ -210,14 +207,14 @@ private:
     SmallVector<unsigned> loops{outer, depth, inner};
     if (product.score == 1)
       std::swap(loops[0], loops[1]);
-    SmallVector<AffineExpr> index = inLoops(op, product.other, loops);
-    if (index.empty())
+    auto operand = findTileOperand(op, product.other, loops, product.depth, /*isOuter=*/false, space, facts);
+    if (!operand)
       return false;
     TileSum sum;
     sum.op = op;
     sum.score = op->getOperand(product.score);
     sum.depth = product.depth;
-    sum.operand = addOperand(op->getOperand(product.other), index, product.depth, /*isOuter=*/false);
+    sum.operand = addOperand(*operand);
     ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
     for (Value v : body.block->getTerminator()->getOperands()) {
       View view = viewOf(v, facts);

@@ -61,7 +61,11 @@ struct TileOperand {
   int64_t depth;
   bool isOuter;
   int64_t offset = 0, stride = 0; ///< bytes from the memory's start, elements from row to row
+  bool isSame(const TileOperand &o) const { return value == o.value && index == o.index && depth == o.depth && isOuter == o.isOuter; }
 };
+/// Operand `number` of a product; `loops` are those of the kernel that its own loops are, after the batch's.
+std::optional<TileOperand> findTileOperand(mlir::Operation *op, unsigned number, llvm::ArrayRef<unsigned> loops, int64_t depth, bool isOuter,
+                                           const TileSpace &space, FactsCache &facts);
 struct TileScore {
   mlir::Operation *op;
   unsigned outer, inner; ///< numbers of operands
@@ -81,6 +85,11 @@ struct TileReduction {
   mlir::Operation *op;
   unsigned round = 0;
 };
+/// A reduction of a row of what is no scores, over its depth.
+struct TileRowReduction {
+  mlir::Operation *op;
+  int64_t depth;
+};
 
 struct TileBody {
   TileSpace space;
@@ -89,6 +98,7 @@ struct TileBody {
   llvm::SmallVector<TileScore> scores;
   llvm::SmallVector<TileSum> sums;
   llvm::SmallVector<TileReduction> reductions;
+  llvm::SmallVector<TileRowReduction> rowReductions;
   llvm::SmallVector<mlir::Value> rowOutputs; ///< one element a row
   unsigned rounds = 1;                       ///< over the inner dimension
   /// The maximum and the sum of exponentials that one round finds; null where there are none.
