@@ -41,8 +41,8 @@ Value KernelTiles::at(int64_t bytes, Value element) {
   return LLVM::GEPOp::create(b, sharedMemory.getType(), body.type, begin, ArrayRef<LLVM::GEPArg>{element});
 }
 
-KernelTiles::Values KernelTiles::loop(Value from, int64_t to, int64_t step, ValueRange before, function_ref<Values(Value, Values)> make) {
-  auto forOp = scf::ForOp::create(b, from, index(to), index(step), before);
+KernelTiles::Values KernelTiles::loop(Value from, Value to, int64_t step, ValueRange before, function_ref<Values(Value, Values)> make) {
+  auto forOp = scf::ForOp::create(b, from, to, index(step), before);
   OpBuilder::InsertionGuard keep(b);
   b.setInsertionPointToStart(forOp.getBody());
   Values next = make(forOp.getInductionVar(), Values(forOp.getRegionIterArgs()));
@@ -127,7 +127,8 @@ void KernelTiles::enter(KernelEmitter &emitter) {
     id = arith::DivUIOp::create(b, id, index(size));
     return rest;
   };
-  outerBase = product(split(tiles), body.outerTile());
+  Value outerTile = split(tiles);
+  outerBase = product(outerTile, body.outerTile());
   for (int64_t size : llvm::reverse(space.batch))
     batchValues.insert(batchValues.begin(), split(size));
   emitter.extents.assign(space.batch.begin(), space.batch.end());
@@ -135,6 +136,18 @@ void KernelTiles::enter(KernelEmitter &emitter) {
   emitter.loopValues.assign(batchValues.begin(), batchValues.end());
   emitter.loopValues.append(3, index(0));
 
+  firstInner = index(0);
+  lastInner = index(llvm::divideCeil(space.inner(), body.innerTile()));
+  needed = findNeededTiles(body, facts);
+  if (!needed.empty()) {
+    SmallVector<int64_t> list;
+    for (auto [first, last] : needed)
+      list.append({first, last});
+    auto table = DenseElementsAttr::get(RankedTensorType::get({static_cast<int64_t>(list.size())}, b.getI64Type()), ArrayRef<int64_t>(list));
+    auto at = [&](int64_t which) { return Coordinate{getAffineConstantExpr(which, b.getContext()), product(outerTile, 2)}; };
+    firstInner = emitter.table(table, at(0));
+    lastInner = emitter.table(table, at(1));
+  }
   Value last = index(space.outer() - 1);
   for (int64_t r = 0; r < body.outerOfThread; ++r) {
     Value place = sum(outerBase, sum(product(row, body.outerOfThread), index(r))), inside;
@@ -169,7 +182,7 @@ void KernelTiles::reduceRow(KernelEmitter &emitter, const TileRowReduction &redu
   SmallVector<AffineExpr> place = space.rowIndex(shapeOf(reduction.op->getResult(0)), b.getContext());
   place.push_back(getAffineDimExpr(space.depthLoop(), b.getContext()));
   for (int64_t r = 0; r < body.outerOfThread; ++r) {
-    Values parts = loop(product(column, lanes), reduction.depth, side * lanes, {arith::ConstantOp::create(b, type, identity)}, [&](Value at, Values before) {
+    Values parts = loop(product(column, lanes), index(reduction.depth), side * lanes, {arith::ConstantOp::create(b, type, identity)}, [&](Value at, Values before) {
       moveTo(emitter, r, -1);
       emitter.loopValues[space.depthLoop()] = at;
       Value term = emitter.term(reduction.op, place);
@@ -202,7 +215,7 @@ void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand
   emitter.extents[space.depthLoop()] = operand.depth;
   emitter.pass = passOf(operand.depth);
   emitter.rowValues.clear();
-  loop(threadNumber, tile * ofRow, threads, {}, [&](Value i, Values) {
+  loop(threadNumber, index(tile * ofRow), threads, {}, [&](Value i, Values) {
     Value at = arith::DivUIOp::create(b, i, index(ofRow)), depth = product(arith::RemUIOp::create(b, i, index(ofRow)), lanes), inside;
     Value place = sum(base, at), depthPlace = depth;
     if (extent % tile != 0) {
@@ -247,7 +260,7 @@ KernelTiles::Values KernelTiles::multiply(const TileScore &score) {
     return vectors;
   };
   Values none(body.outerOfThread * body.innerOfThread, zero());
-  Values sums = loop(index(0), body.paddedDepth(score.depth), body.vector, none, [&](Value depth, Values state) {
+  Values sums = loop(index(0), index(body.paddedDepth(score.depth)), body.vector, none, [&](Value depth, Values state) {
     Values x = load(outer, outerAt, depth), y = load(inner, innerAt, depth);
     for (int64_t k = 0; k < body.vector; ++k) {
       auto pick = [&](Value v) { return vector::ExtractOp::create(b, v, ArrayRef<int64_t>{k}).getResult(); };
@@ -302,7 +315,7 @@ KernelTiles::Values KernelTiles::addProduct(const TileSum &sumOf, ValueRange bef
   }
   for (int64_t r = 0; r < body.outerOfThread; ++r)
     rows.push_back(product(sum(product(row, body.outerOfThread), index(r)), body.scoreStride()));
-  Values sums = loop(index(0), body.innerTile(), body.vector, before, [&](Value first, Values state) {
+  Values sums = loop(index(0), index(body.innerTile()), body.vector, before, [&](Value first, Values state) {
     Values scores;
     for (Value place : rows)
       scores.push_back(LLVM::LoadOp::create(b, type, at(body.sumOffset, sum(place, first)), 16));
@@ -364,7 +377,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
   for (const TileSum *sum : sums)
     state.append(outer * body.chunksOf(sum->depth) * body.vector, zero());
 
-  state = loop(index(0), llvm::divideCeil(space.inner(), body.innerTile()), 1, state, [&](Value tile, Values in) {
+  state = loop(firstInner, lastInner, 1, state, [&](Value tile, Values in) {
     innerBase = product(tile, body.innerTile());
     device.wait();
     for (unsigned operand : operands)
@@ -540,12 +553,19 @@ void KernelTiles::describe(const KernelEmitter &emitter) {
     loops.outer = space.innerLoop();
     passes.push_back(loops);
   }
-  double flops = 0;
+  double flops = 0, share = 1; // of scores that are made
+  if (!needed.empty()) {
+    int64_t made = 0;
+    for (auto [first, last] : needed)
+      made += last - first;
+    share = static_cast<double>(made) / static_cast<double>(needed.size() * llvm::divideCeil(space.inner(), body.innerTile()));
+  }
   llvm::SetVector<Attribute> nodes;
   for (Operation &op : block.without_terminator()) {
     const OpFacts &f = facts.get(&op);
+    bool isOfScores = productOf(f.loops) >= space.scores();
     bool isScore = llvm::any_of(body.scores, [&](const TileScore &score) { return score.op == &op; });
-    flops += static_cast<double>(f.work) * static_cast<double>(productOf(f.loops)) * (isScore ? body.rounds : 1);
+    flops += static_cast<double>(f.work) * static_cast<double>(productOf(f.loops)) * (isScore ? body.rounds : 1) * (isOfScores ? share : 1);
     if (StringRef name = getNodeName(op.getLoc()); !name.empty() && !f.accesses.empty())
       nodes.insert(b.getStringAttr(name));
   }

@@ -49,7 +49,7 @@ private:
   mlir::Value product(mlir::Value x, int64_t y);
   mlir::Value zero();
   mlir::Value convert(mlir::Value x, mlir::Type scalar);
-  Values loop(mlir::Value from, int64_t to, int64_t step, mlir::ValueRange before, llvm::function_ref<Values(mlir::Value, Values)> make);
+  Values loop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange before, llvm::function_ref<Values(mlir::Value, Values)> make);
   /// `make` where `condition` holds; always if it is null.
   void where(mlir::Value condition, llvm::function_ref<void()> make);
   unsigned passOf(int64_t depth);
@@ -69,6 +69,8 @@ private:
   mlir::Value sharedMemory, threadNumber, row, column; ///< `row`, `column`: of 16 x 16 threads, as i64
   Values batchValues;
   mlir::Value outerBase, innerBase;
+  mlir::Value firstInner, lastInner; ///< tiles of the inner dimension
+  llvm::SmallVector<std::pair<int64_t, int64_t>> needed;
   Values outerPlaces, innerPlaces; ///< of this thread's rows and columns, within the extents
   Values outerInside, innerInside; ///< whether they are; null where all are
   /// By row of the thread: what reductions have found.

@@ -5,61 +5,15 @@
 // right whenever it grows. What ops compute is read off the code that they emit.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelEmitter.h"
-#include "Tiles.h"
+#include "TileSketch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace para;
 
 namespace {
-/// Code of elements of scores, made to be looked at.
-class Sketch {
-public:
-  Sketch(const TileBody &body, FactsCache &facts)
-      : body(body), b(body.block->front().getLoc(), body.block->front().getContext()), emitter(b, dummyBody, facts, body.block->getParentOp()) {
-    b.setInsertionPointToEnd(&code);
-    emitter.extents.assign(body.space.batch.begin(), body.space.batch.end());
-    emitter.extents.append({body.space.outer(), body.space.inner()});
-    for (size_t i = 0; i < emitter.extents.size(); ++i)
-      emitter.loopValues.push_back(unknown(b.getI64Type()));
-    for (BlockArgument v : body.block->getArguments())
-      emitter.pointers[v] = unknown(LLVM::LLVMPointerType::get(b.getContext()));
-    emitter.number = number;
-    for (const TileScore &score : body.scores)
-      leaf(score.op->getResult(0));
-  }
-  ~Sketch() {
-    while (!code.empty())
-      code.back().erase();
-  }
-
-  /// Stands for the element of `v`, of which nothing is known.
-  Value leaf(Value v) { return emitter.rowValues[v] = unknown(getElementTypeOrSelf(v.getType())); }
-  Value element(Value v) {
-    emitter.startBody();
-    Value result = emitter.element(v, body.space.scoreIndex(shapeOf(v), b.getContext()));
-    emitter.finishBody();
-    return result;
-  }
-
-private:
-  Value unknown(Type type) {
-    OperationState state(b.getLoc(), "builtin.unrealized_conversion_cast");
-    state.addTypes(type);
-    return b.create(state)->getResult(0);
-  }
-  const TileBody &body;
-  std::function<Value(StringRef)> number = [this](StringRef) { return unknown(b.getI64Type()); };
-  KernelBody dummyBody;
-  Block code;
-  ImplicitLocOpBuilder b;
-  KernelEmitter emitter;
-};
-
 /// How often an element has the factor x, and how often l; or that it is zero, which is any number of times either.
 struct Degrees {
   int x = 0, l = 0;
@@ -135,7 +89,7 @@ void para::joinRounds(TileBody &body, FactsCache &facts) {
   if (kindOf(maximum) != ReductionKind::Max || kindOf(sum) != ReductionKind::Sum || body.reductions[1].round != 1)
     return;
   Value e = maximum->getOperand(0), x = sum->getOperand(0);
-  Sketch sketch(body, facts);
+  TileSketch sketch(body, facts);
   Value ofE = sketch.leaf(e), ofM = sketch.leaf(maximum->getResult(0));
   auto exp = sketch.element(x).getDefiningOp<math::ExpOp>();
   auto difference = exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();

@@ -127,6 +127,10 @@ private:
 /// Finds out whether one round is enough, which is then what `body` has.
 void joinRounds(TileBody &body, FactsCache &facts);
 
+/// For each tile of the outer dimension the first tile of the inner one that does not come to nothing, and the one behind the last. Empty
+/// where all are needed, or it is not known.
+llvm::SmallVector<std::pair<int64_t, int64_t>> findNeededTiles(const TileBody &body, FactsCache &facts);
+
 } // namespace para
 
 #endif
