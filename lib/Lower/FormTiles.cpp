@@ -333,6 +333,10 @@ private:
         if (region.sums.contains(&op) && productOf(region, &op)->sumsRows == byColumns)
           groupOf(&op, byColumns).sums.push_back(&op);
       }
+    // What needs no scores is no kernel of tiles: the others take it from where it is.
+    llvm::erase_if(result, [&](const TileGroup &group) {
+      return group.sums.empty() && llvm::none_of(group.reductions, [&](Operation *op) { return isOverColumns(op, region.space, facts); });
+    });
     return result;
   }
 
