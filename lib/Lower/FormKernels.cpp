@@ -20,12 +20,16 @@ namespace para {
 #include "para/Lower/Passes.h.inc"
 } // namespace para
 
-/// The op by whose name a kernel is known: its first reduction, or what it ends in.
-static Location nameOf(ArrayRef<Operation *> ops, FactsCache &facts) {
-  for (Operation *op : ops)
-    if (facts.get(op).reduction)
+/// The op by whose name a kernel is known: its first reduction, or what it ends in. Sums over strips are made on the way.
+static Location nameOf(const Group &group, FactsCache &facts) {
+  Operation *last = group.ops.back();
+  for (Operation *op : group.ops) {
+    bool isBeside = group.strips && isStripSum(op);
+    if (facts.get(op).reduction && !isBeside)
       return op->getLoc();
-  return ops.back()->getLoc();
+    last = isBeside ? last : op;
+  }
+  return last->getLoc();
 }
 
 /// Ops that the outputs need, sorted: members, clones and generators.
@@ -135,7 +139,7 @@ static void form(func::FuncOp func, FactsCache &facts) {
     SmallVector<Value> operands;
     for (Value v : inputs)
       operands.push_back(made.lookupOrDefault(v));
-    auto fused = rt::FusedOp::create(builder, nameOf(group.ops, facts), ValueRange(results).getTypes(), operands);
+    auto fused = rt::FusedOp::create(builder, nameOf(group, facts), ValueRange(results).getTypes(), operands);
     if (Attribute phase = first->getAttr("para.phase"))
       fused->setAttr("para.phase", phase);
     Block *body = builder.createBlock(&fused.getBody());
@@ -146,6 +150,8 @@ static void form(func::FuncOp func, FactsCache &facts) {
       Operation *copy = builder.clone(*op, local);
       // Marks of earlier stages: without them equal bodies are equal.
       copy->setDiscardableAttrs(builder.getDictionaryAttr({}));
+      if (group.strips && isStripSum(op))
+        copy->setAttr(stripSumMark, builder.getUnitAttr());
     }
     SmallVector<Value> yielded;
     for (Value v : results)

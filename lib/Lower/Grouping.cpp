@@ -38,6 +38,7 @@ Grouping::Grouping(func::FuncOp func, FactsCache &facts) : func(func), facts(fac
 std::vector<Group> Grouping::run() {
   collect();
   joinProducers();
+  joinStripSums();
   cloneCheap();
   joinSiblings();
   return sorted();
@@ -86,11 +87,19 @@ void Grouping::collect() {
 
 bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) { return keepsRow(op, facts.get(op), access, rows); }
 
-bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows) {
+bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows, int64_t strips) {
   llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
   unsigned longReductions = 0;
+  int64_t stripSumBytes = 0;
   for (Operation *op : ops) {
     const OpFacts &f = facts.get(op);
+    if (strips && isStripSum(op)) { // Row by row it takes what is there, and nobody has it before the strip is done.
+      stripSumBytes += bytesOf(op->getResult(0)) / strips;
+      if (rowsOf(op) != rows || stripsOf(op) != strips || stripSumBytes > mostStripSumBytes ||
+          llvm::any_of(op->getUsers(), [&](Operation *user) { return members.contains(user); }))
+        return false;
+      continue;
+    }
     int64_t size = productOf(f.loops);
     if (rows && !prefixOf(ArrayRef<int64_t>(f.loops.data(), f.resultRank), rows))
       return false;
@@ -163,9 +172,10 @@ bool Grouping::separatesRepeats(const Group &x, const Group &y) {
 
 bool Grouping::merge(int a, int b) {
   Group &x = groups[a], &y = groups[b];
-  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) || separatesRepeats(x, y))
+  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) ||
+      (x.strips && y.strips && x.strips != y.strips) || separatesRepeats(x, y))
     return false;
-  int64_t rows = std::max(x.rows, y.rows);
+  int64_t rows = std::max(x.rows, y.rows), strips = std::max(x.strips, y.strips);
   SmallVector<Operation *> ops;
   std::merge(x.ops.begin(), x.ops.end(), y.ops.begin(), y.ops.end(), std::back_inserter(ops),
              [&](Operation *p, Operation *q) { return position[p] < position[q]; });
@@ -173,7 +183,7 @@ bool Grouping::merge(int a, int b) {
   both.ops = ops;
   both.clones = x.clones;
   both.clones.insert(y.clones.begin(), y.clones.end());
-  if (!isValid(ops, rows) || hasPathOutside(a, b))
+  if (!isValid(ops, rows, strips) || hasPathOutside(a, b))
     return false;
   for (Operation *op : y.ops)
     groupOf[op] = a;
@@ -193,6 +203,7 @@ bool Grouping::merge(int a, int b) {
     return false;
   }
   both.rows = rows;
+  both.strips = strips;
   both.phase = x.phase;
   x = std::move(both);
   y.ops.clear();
@@ -349,7 +360,7 @@ void Grouping::cloneCheap() {
 
 bool Grouping::readsRows(const Group &group) {
   for (Operation *op : group.ops)
-    if (facts.get(op).reduction)
+    if (facts.get(op).reduction && !(group.strips && isStripSum(op)))
       for (const OpAccess &access : facts.get(op).accesses)
         if (!isAligned(op, access, group.rows))
           return false;
@@ -452,6 +463,7 @@ void Grouping::takeApart(int group) {
     Group single = whole;
     single.ops = {op};
     single.rows = facts.get(op).reduction ? sizeOf(op->getResult(0)) : 0;
+    single.strips = 0;
     if (i == 0) {
       groups[group] = single;
       continue;
