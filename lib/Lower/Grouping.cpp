@@ -14,7 +14,7 @@ using namespace para;
 /// With fewer rows than this, whole tensors are not worked through row by row.
 static constexpr int64_t fewRows = 64;
 static constexpr int64_t longRow = 2048;
-static constexpr size_t mostOperands = 28;
+static constexpr size_t mostOperands = 28, mostNumbers = 256;
 
 static bool communicates(Operation *op) {
   auto call = dyn_cast<rt::CallOp>(op);
@@ -33,7 +33,7 @@ llvm::DenseSet<Value> para::findVolatileArguments(func::FuncOp func) {
   return result;
 }
 
-Grouping::Grouping(func::FuncOp func, FactsCache &facts) : func(func), facts(facts) {}
+Grouping::Grouping(func::FuncOp func, FactsCache &facts, bool mergesLaunches) : func(func), facts(facts), mergesLaunches(mergesLaunches) {}
 
 std::vector<Group> Grouping::run() {
   collect();
@@ -41,6 +41,8 @@ std::vector<Group> Grouping::run() {
   joinStripSums();
   cloneCheap();
   joinSiblings();
+  if (mergesLaunches)
+    joinNumbers();
   return sorted();
 }
 
@@ -185,6 +187,7 @@ bool Grouping::merge(int a, int b) {
   both.clones.insert(y.clones.begin(), y.clones.end());
   if (!isValid(ops, rows, strips) || hasPathOutside(a, b))
     return false;
+  size_t most = makesNumbers(both) ? mostNumbers : mostOperands;
   for (Operation *op : y.ops)
     groupOf[op] = a;
   auto rehome = [&](const Group &of, int from, int to) {
@@ -192,7 +195,7 @@ bool Grouping::merge(int a, int b) {
       std::replace(cloneHomes[op].begin(), cloneHomes[op].end(), from, to);
   };
   rehome(y, b, a);
-  if (inputsOf(both).size() + outputsOf(both).size() > mostOperands) {
+  if (operandsOf(both) > most) {
     for (Operation *op : y.ops)
       groupOf[op] = b;
     for (Operation *op : y.clones)
@@ -388,6 +391,24 @@ void Grouping::joinSiblings() {
       }
   }
   joinColumns();
+}
+
+bool Grouping::makesNumbers(const Group &group) {
+  auto isNumber = [](Value v) { return sizeOf(v) == 1; };
+  return llvm::all_of(group.ops, [&](Operation *op) {
+    return !isAccumulate(op) && llvm::all_of(op->getOperands(), isNumber) && llvm::all_of(op->getResults(), isNumber);
+  });
+}
+
+void Grouping::joinNumbers() {
+  SmallVector<int> numbers;
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (!groups[g].opaque && !groups[g].ops.empty() && makesNumbers(groups[g]))
+      numbers.push_back(g);
+  for (unsigned i = 0; i < numbers.size(); ++i)
+    for (unsigned j = i + 1; j < numbers.size() && !groups[numbers[i]].ops.empty(); ++j)
+      if (!groups[numbers[j]].ops.empty())
+        merge(numbers[i], numbers[j]);
 }
 
 void Grouping::joinColumns() {

@@ -30,7 +30,8 @@ llvm::DenseSet<mlir::Value> findVolatileArguments(mlir::func::FuncOp func);
 
 class Grouping {
 public:
-  Grouping(mlir::func::FuncOp func, FactsCache &facts);
+  /// `mergesLaunches`: for a target that runs equal kernels as one.
+  Grouping(mlir::func::FuncOp func, FactsCache &facts, bool mergesLaunches);
 
   /// Groups in an order in which they can run.
   std::vector<Group> run();
@@ -49,6 +50,10 @@ private:
   llvm::SmallVector<int> readersOf(mlir::Value v, mlir::Operation *sum);
   void cloneCheap();
   void joinSiblings();
+  /// Kernels that make single numbers of single numbers.
+  void joinNumbers();
+  bool makesNumbers(const Group &group);
+  size_t operandsOf(const Group &group) { return inputsOf(group).size() + outputsOf(group).size(); }
   /// Sums over the columns of different tensors of one shape, where no call stands between them.
   void joinColumns();
   std::vector<Group> sorted();
@@ -70,6 +75,7 @@ private:
 
   mlir::func::FuncOp func;
   FactsCache &facts;
+  bool mergesLaunches;
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Operation *, int> groupOf;
   llvm::DenseMap<mlir::Operation *, unsigned> position;
