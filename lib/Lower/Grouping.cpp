@@ -14,7 +14,7 @@ using namespace para;
 /// With fewer rows than this, whole tensors are not worked through row by row.
 static constexpr int64_t fewRows = 64;
 static constexpr int64_t longRow = 2048;
-static constexpr size_t mostOperands = 28;
+static constexpr size_t mostOperands = 28, mostNumbers = 256;
 
 static bool communicates(Operation *op) {
   auto call = dyn_cast<rt::CallOp>(op);
@@ -33,13 +33,16 @@ llvm::DenseSet<Value> para::findVolatileArguments(func::FuncOp func) {
   return result;
 }
 
-Grouping::Grouping(func::FuncOp func, FactsCache &facts) : func(func), facts(facts) {}
+Grouping::Grouping(func::FuncOp func, FactsCache &facts, bool mergesLaunches) : func(func), facts(facts), mergesLaunches(mergesLaunches) {}
 
 std::vector<Group> Grouping::run() {
   collect();
   joinProducers();
+  joinStripSums();
   cloneCheap();
   joinSiblings();
+  if (mergesLaunches)
+    joinNumbers();
   return sorted();
 }
 
@@ -86,11 +89,19 @@ void Grouping::collect() {
 
 bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) { return keepsRow(op, facts.get(op), access, rows); }
 
-bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows) {
+bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows, int64_t strips) {
   llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
   unsigned longReductions = 0;
+  int64_t stripSumBytes = 0;
   for (Operation *op : ops) {
     const OpFacts &f = facts.get(op);
+    if (strips && isStripSum(op)) { // Row by row it takes what is there, and nobody has it before the strip is done.
+      stripSumBytes += bytesOf(op->getResult(0)) / strips;
+      if (rowsOf(op) != rows || stripsOf(op) != strips || stripSumBytes > mostStripSumBytes ||
+          llvm::any_of(op->getUsers(), [&](Operation *user) { return members.contains(user); }))
+        return false;
+      continue;
+    }
     int64_t size = productOf(f.loops);
     if (rows && !prefixOf(ArrayRef<int64_t>(f.loops.data(), f.resultRank), rows))
       return false;
@@ -163,9 +174,10 @@ bool Grouping::separatesRepeats(const Group &x, const Group &y) {
 
 bool Grouping::merge(int a, int b) {
   Group &x = groups[a], &y = groups[b];
-  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) || separatesRepeats(x, y))
+  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) ||
+      (x.strips && y.strips && x.strips != y.strips) || separatesRepeats(x, y))
     return false;
-  int64_t rows = std::max(x.rows, y.rows);
+  int64_t rows = std::max(x.rows, y.rows), strips = std::max(x.strips, y.strips);
   SmallVector<Operation *> ops;
   std::merge(x.ops.begin(), x.ops.end(), y.ops.begin(), y.ops.end(), std::back_inserter(ops),
              [&](Operation *p, Operation *q) { return position[p] < position[q]; });
@@ -173,8 +185,9 @@ bool Grouping::merge(int a, int b) {
   both.ops = ops;
   both.clones = x.clones;
   both.clones.insert(y.clones.begin(), y.clones.end());
-  if (!isValid(ops, rows) || hasPathOutside(a, b))
+  if (!isValid(ops, rows, strips) || hasPathOutside(a, b))
     return false;
+  size_t most = makesNumbers(both) ? mostNumbers : mostOperands;
   for (Operation *op : y.ops)
     groupOf[op] = a;
   auto rehome = [&](const Group &of, int from, int to) {
@@ -182,7 +195,7 @@ bool Grouping::merge(int a, int b) {
       std::replace(cloneHomes[op].begin(), cloneHomes[op].end(), from, to);
   };
   rehome(y, b, a);
-  if (inputsOf(both).size() + outputsOf(both).size() > mostOperands) {
+  if (operandsOf(both) > most) {
     for (Operation *op : y.ops)
       groupOf[op] = b;
     for (Operation *op : y.clones)
@@ -193,6 +206,7 @@ bool Grouping::merge(int a, int b) {
     return false;
   }
   both.rows = rows;
+  both.strips = strips;
   both.phase = x.phase;
   x = std::move(both);
   y.ops.clear();
@@ -349,7 +363,7 @@ void Grouping::cloneCheap() {
 
 bool Grouping::readsRows(const Group &group) {
   for (Operation *op : group.ops)
-    if (facts.get(op).reduction)
+    if (facts.get(op).reduction && !(group.strips && isStripSum(op)))
       for (const OpAccess &access : facts.get(op).accesses)
         if (!isAligned(op, access, group.rows))
           return false;
@@ -377,6 +391,24 @@ void Grouping::joinSiblings() {
       }
   }
   joinColumns();
+}
+
+bool Grouping::makesNumbers(const Group &group) {
+  auto isNumber = [](Value v) { return sizeOf(v) == 1; };
+  return llvm::all_of(group.ops, [&](Operation *op) {
+    return !isAccumulate(op) && llvm::all_of(op->getOperands(), isNumber) && llvm::all_of(op->getResults(), isNumber);
+  });
+}
+
+void Grouping::joinNumbers() {
+  SmallVector<int> numbers;
+  for (unsigned g = 0; g < groups.size(); ++g)
+    if (!groups[g].opaque && !groups[g].ops.empty() && makesNumbers(groups[g]))
+      numbers.push_back(g);
+  for (unsigned i = 0; i < numbers.size(); ++i)
+    for (unsigned j = i + 1; j < numbers.size() && !groups[numbers[i]].ops.empty(); ++j)
+      if (!groups[numbers[j]].ops.empty())
+        merge(numbers[i], numbers[j]);
 }
 
 void Grouping::joinColumns() {
@@ -452,6 +484,7 @@ void Grouping::takeApart(int group) {
     Group single = whole;
     single.ops = {op};
     single.rows = facts.get(op).reduction ? sizeOf(op->getResult(0)) : 0;
+    single.strips = 0;
     if (i == 0) {
       groups[group] = single;
       continue;

@@ -88,6 +88,11 @@ std::vector<PassLoops> KernelLoops::loopsOf() const {
       loops.order.push_back(outer + lanes);
     result.push_back(loops);
   }
+  if (body.strips) { // The sums of a strip, stored one after another.
+    int64_t columns = 1;
+    forStripSums([&](Operation *op) { columns = std::max(columns, shapeOf(op->getResult(0)).back()); });
+    result.push_back({{body.strips, columns}, {0, 1}, 1});
+  }
   return result;
 }
 

@@ -27,7 +27,7 @@ SmallVector<int64_t> KernelLoops::blocksOfInstances() {
   SmallVector<int64_t> blocks;
   for (Attribute row : kernel.getInstancesAttr()) {
     int64_t elements = cast<DenseI64ArrayAttr>(row).asArrayRef().front();
-    blocks.push_back(isElementwise() ? llvm::divideCeil(elements, block.threads() * choice.lanes * rounds) : llvm::divideCeil(productOf(partsOf()), block.parts));
+    blocks.push_back(isElementwise() ? llvm::divideCeil(elements, block.threads() * choice.lanes * rounds) : blocksOfLaunch());
   }
   return blocks;
 }

@@ -211,7 +211,7 @@ void KernelLoops::emitRow(KernelEmitter &emitter, ArrayRef<Value> outerValues, V
   emitter.tail = nullptr;
   emitter.lane = choice.across && choice.lanes > 1 ? choice.outerLoop : -1;
   for (unsigned p = 0; p < body.passes.size(); ++p) {
-    if (p > 0 && block.members > 1) // What others read, stored or keep to be read.
+    if ((p > 0 || rowsMeet()) && block.members > 1) // What others read, stored or keep to be read.
       waitForMembers();
     emitPass(emitter, p, laneBase, isTail);
   }
@@ -436,6 +436,7 @@ void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, Mutab
     stored.push_back(body.outputs[i]);
   for (Value v : stored)
     elements.push_back(emitter.element(v, atPoint(body.coordinates(shapeOf(v), pass.inner, ctx))));
+  addToStripSums(emitter, pass);
   OpBuilder::InsertionGuard keep(b);
   if (Value condition = stored.empty() ? Value() : storeCondition(passNumber))
     b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, condition, /*withElseRegion=*/false).thenBlock());

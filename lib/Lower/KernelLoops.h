@@ -60,6 +60,8 @@ private:
   // KernelBlocks.cpp
   void chooseBlocks();
   void emitBlocks();
+  /// What is dealt out to the members of blocks: strips if there are any, each to all members of a block, else the launch's parts.
+  int64_t blocksOfLaunch() const;
   // KernelInstances.cpp: one launch for many tensors.
   bool isMerged() { return kernel.getInstances().has_value(); }
   /// Instances have tensors of different sizes, and each element is computed by itself.
@@ -76,6 +78,7 @@ private:
   int64_t scratchBytes() const;
   int64_t scratchBytes(mlir::Value kept) const;
   int64_t sumBytes() const;
+  mlir::Value placeOf(KernelEmitter &emitter, mlir::Value part, int64_t offset);
   /// Sums of all members out of each one's, one value a reduction of the pass.
   void combineMembers(const KernelPass &pass, llvm::MutableArrayRef<mlir::Value> sums);
   mlir::Value exchange(mlir::Value scalar, int64_t distance);
@@ -83,6 +86,15 @@ private:
   void waitForMembers();
   /// Where this thread stores what the pass computes; null: everywhere.
   mlir::Value storeCondition(unsigned pass);
+
+  // KernelStrips.cpp: sums over strips of rows.
+  void emitStrip(KernelEmitter &emitter, mlir::Value strip, mlir::Value part);
+  /// Adds the elements at the loops to the sums of the pass.
+  void addToStripSums(KernelEmitter &emitter, const KernelPass &pass);
+  void storeStripSums(KernelEmitter &emitter, mlir::Value strip);
+  void forStripSums(llvm::function_ref<void(mlir::Operation *)> visit) const;
+  int64_t stripSumBytes() const; ///< of one part
+  bool rowsMeet() const;         ///< whether a row's threads have to wait for those of the row before
 
   // KernelShift.cpp: rows that begin anywhere.
   void chooseShifts(llvm::ArrayRef<Recorded> recorded);
@@ -131,6 +143,7 @@ private:
   mlir::Value elements; ///< of the instance
   mlir::Value edge;     ///< lanes inside of a row that vectors do not begin with; null: all are, or the last vector alone has others
   llvm::MapVector<mlir::Value, mlir::Value> unshifted; ///< where scratch begins
+  llvm::DenseMap<mlir::Value, mlir::Value> stripSums; ///< where they are while a strip is gone through
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none

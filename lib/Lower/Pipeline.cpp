@@ -17,7 +17,7 @@ void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
   pm.addPass(createPlaceSumsPass());
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
   pm.addPass(createSplitReductionsPass({options.target}));
-  pm.addPass(createFormKernelsPass());
+  pm.addPass(createFormKernelsPass({options.target}));
   pm.addPass(createOrderUpdatesPass({options.target}));
   pm.addPass(createAssignMemoryPass({options.target}));
   pm.addPass(createLowerToRtPass({options.target}));

@@ -16,8 +16,8 @@ using namespace para;
 static constexpr int64_t mostCopied = 64 << 10;
 /// What is made once a step and is smaller has bytes of its own: sums of rows of gradients, say, a small part of the parameters.
 static constexpr int64_t mostUnshared = 256 << 10;
-/// Likewise of parts of sums in the backward pass.
-static constexpr int64_t mostParts = 1 << 20;
+/// Likewise of parts of sums in the backward pass, and of all of these together: they are there when activations no longer are.
+static constexpr int64_t mostParts = 16 << 20, mostPartsTogether = 256 << 20;
 
 StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches)
     : func(func), microbatches(microbatches), facts(facts), mergesLaunches(mergesLaunches), limits(limitUnderWay(func)) {}
@@ -166,6 +166,8 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   };
   // All outputs are stored after all is loaded, but only at one element (or one vector) at a time.
   for (Value any : body.getTerminator()->getOperands()) {
+    if (any.getDefiningOp() && isStripSum(any.getDefiningOp())) // takes each element when it is stored
+      any = any.getDefiningOp()->getOperand(0);
     Operation *member = any.getDefiningOp();
     bool isReduction = member && facts.get(member).reduction;
     ArrayRef<int64_t> loops = isReduction ? ArrayRef<int64_t>(facts.get(member).loops) : shapeOf(any);
@@ -285,7 +287,7 @@ static bool isSumOfParts(Value v) {
 }
 
 void StageMemory::placeValues() {
-  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end;
+  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end, partsTogether = 0;
   for (Operation &op : func.getBody().front().without_terminator())
     if (getPhase(&op) == Phase::Update)
       firstUpdate = std::min(firstUpdate, time[&op]);
@@ -304,8 +306,8 @@ void StageMemory::placeValues() {
       }
       if (mergesLaunches && getPhase(&op) == Phase::Update && bytesOf(v) <= mostUnshared)
         first = std::min(first, firstUpdate), last = end;
-      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v))
-        last = end;
+      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)
+        last = end, partsTogether += bytesOf(v);
       for (const Copy &copy : copies) // read again when its phase ends
         if (copy.from == v)
           last = end;

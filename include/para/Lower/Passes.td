@@ -62,6 +62,12 @@ def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
 
 def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the remaining tensor ops into kernels (rt.fused)";
+  let description = [{
+    Ops of a body stand in an order that depends on what is computed alone, so that kernels that do the same are the same. For a GPU (every
+    target but `host`) numbers that nothing stands between are made by one kernel, and the updates of parameters are never tied together by
+    what repeats a number for them: launches of equal kernels are merged later.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
