@@ -11,6 +11,8 @@ LogicalResult AddNOp::buildGradient(OpBuilder &, ValueRange cotangents, MutableA
   return success();
 }
 
+PrecisionRule CastOp::getPrecisionRule() { return PrecisionRule::Converts; }
+
 void para::registerElementwiseOps(ParaDialect &dialect) {
   dialect.addFamily<
 #define GET_OP_LIST
