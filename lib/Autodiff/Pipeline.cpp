@@ -21,6 +21,7 @@ void para::buildAutodiffPipeline(OpPassManager &pm, const AutodiffOptions &optio
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createPlaceRoundingsPass()); // of what is one value now
+  pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createTagPhasesPass());
   pm.addPass(createVerifyAutodiffPass());

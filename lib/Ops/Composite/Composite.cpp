@@ -198,8 +198,9 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
 // (softmax - one hot) times the row's cotangent
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
   LabelBuilder t(*this, builder);
-  Value e = t.exp(t.shifted());
-  Value probability = t.div(e, t.sum(e));
+  Value shifted = t.shifted(), e = t.exp(shifted);
+  // Of narrow scores not from e, which would be kept as f32: the scores themselves are half of that.
+  Value probability = isNarrow(getScores().getType()) ? t.exp(t.sub(shifted, t.spread(t.log(t.reduceSum(e, t.dims))))) : t.div(e, t.sum(e));
   Value hit = t.cast(t.chosen, t.type(t.like).getElementType());
   Value g = t.select(t.valid, cotangents[0], t.TensorBuilder::like(cotangents[0], 0.0));
   gradients[0] = t.cast(t.mul(t.sub(probability, hit), t.spread(g)), getScores().getType().getElementType());
