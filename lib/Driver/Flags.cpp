@@ -194,7 +194,7 @@ ArrayRef<Flag> para::getFlags() {
          return Error::success();
        }, {Need::Gpu}, "", {}, true},
       {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }, {}, "", {}, true},
-      {"--precision", "P", "f32, f64 (for checking), and to be simulated only: bf16, f16, f8 (with masters of f32); with :gradient=2,... bytes of an element: parameter, gathered, master, gradient, reduced, state; default: the model's own",
+      {"--precision", "P", "f32, bf16, f16 (of what is stored and multiplied, with f32 masters and sums), f64 (for checking), and to be simulated only: f8; with :gradient=2,... bytes of an element: parameter, gathered, master, gradient, reduced, state; default: the model's own",
        Takes::Value, [](D &o, StringRef v) { return readPrecision(v, o); }},
       {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
       {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value,

@@ -57,12 +57,16 @@ static SmallVector<Operation *> neededOps(const Group &group, ArrayRef<Value> ou
 
 /// Gives every user of a large tensor that repeats a smaller one a repetition of its own, which costs nothing in a kernel. A shared
 /// one would tie together kernels that have nothing else in common, such as the updates of all weights of one shape: more streams
-/// at equal distances than a cache has ways. Of tensors up to `largest` elements they may stay together.
+/// at equal distances than a cache has ways. Of tensors up to `largest` elements they may stay together. So has every user of narrow
+/// elements made wider, which would else be stored as wide.
 static void unshareRepeats(func::FuncOp func, FactsCache &facts, int64_t largest) {
   OpBuilder builder(func.getContext());
   for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
     const OpFacts &f = facts.get(&op);
-    if (!f.move || sizeOf(op.getResult(0)) <= std::max(largest, sizeOf(op.getOperand(f.accesses[0].operand))))
+    bool isOne = f.element && !f.reduction && f.cost <= 1 && f.accesses.size() == 1 && op.getNumOperands() == 1;
+    bool widens = isOne && !f.move && sizeOf(op.getResult(0)) == sizeOf(op.getOperand(0)) && bytesOf(op.getResult(0)) > bytesOf(op.getOperand(0));
+    bool repeats = f.move && sizeOf(op.getResult(0)) > std::max(largest, sizeOf(op.getOperand(f.accesses[0].operand)));
+    if (!widens && !repeats)
       continue;
     llvm::SetVector<Operation *> users(op.user_begin(), op.user_end());
     users.remove_if([&](Operation *user) { return !facts.get(user).element; });

@@ -301,8 +301,14 @@ bool Grouping::planClone(Value v, llvm::SetVector<Operation *> &chain, llvm::Set
       leaves.insert(u);
       continue;
     }
-    if (!planClone(u, chain, leaves, cost))
+    auto before = std::tuple(chain, leaves, cost);
+    if (planClone(u, chain, leaves, cost))
+      continue;
+    // What is narrower than what is made of it is stored in its place.
+    if (sizeOf(u) != sizeOf(v) || bytesOf(u) >= bytesOf(v))
       return false;
+    std::tie(chain, leaves, cost) = before;
+    leaves.insert(u);
   }
   chain.insert(op);
   return true;

@@ -154,9 +154,9 @@ private:
       row.name += " in " + std::to_string(calls);
     // Of one call.
     row.batch /= calls;
-    double m = double(row.m), n = double(row.n), k = double(row.k), batch = double(row.batch), width = double(widthOf(op.getDtype()));
+    double m = double(row.m), n = double(row.n), k = double(row.k), batch = double(row.batch);
     row.flops = 2 * batch * m * n * k;
-    row.moved = row.least = batch * width * (m * k + k * n + m * n);
+    row.moved = row.least = batch * (double(widthOf(op.getDtype())) * (m * k + k * n) + double(widthOf(op.getCDtype())) * m * n);
     return calls;
   }
 

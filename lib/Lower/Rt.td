@@ -83,9 +83,9 @@ class Rt_DeviceOp<string mnemonic, dag more> : Rt_Op<mnemonic, [MemoryEffects<[M
 def Rt_LaunchOp : Rt_DeviceOp<"launch", (ins FlatSymbolRefAttr:$kernel)> {
   let summary = "para_launch: the kernel with the addresses in `buffers`";
 }
-def Rt_MatmulOp : Rt_DeviceOp<"matmul", (ins I64Attr:$dtype, DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch, DenseI64ArrayAttr:$b_batch,
+def Rt_MatmulOp : Rt_DeviceOp<"matmul", (ins I64Attr:$dtype, I64Attr:$c_dtype, DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch, DenseI64ArrayAttr:$b_batch,
     DenseI64ArrayAttr:$c_batch, DenseI64ArrayAttr:$mnk, DenseI64ArrayAttr:$strides, OptionalAttr<UnitAttr>:$accumulate)> {
-  let summary = "para_matmul; `strides`: rows and columns of a, of b, rows of c. `accumulate`: adds from the second microbatch on";
+  let summary = "para_matmul; `c_dtype`: of the result; `strides`: rows and columns of a, of b, rows of c. `accumulate`: adds from the second microbatch on";
 }
 def Rt_ConvolutionOp : Rt_DeviceOp<"convolution", (ins I64Attr:$kind, I64Attr:$dtype, I64Attr:$groups, DenseI64ArrayAttr:$nck, DenseI64ArrayAttr:$in,
     DenseI64ArrayAttr:$out, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$dilation,

@@ -13,6 +13,18 @@ def SelectParametersPass : Pass<"para-select-parameters", "::mlir::ModuleOp"> {
                  ListOption<"freeze", "freeze", "std::string", "globs of parameters to leave as they are">];
 }
 
+def SetPrecisionPass : Pass<"para-set-precision", "::mlir::ModuleOp"> {
+  let summary = "Store values in 16 bits and compute in f32";
+  let description = [{
+    Writes casts, by the rules that ops tell (PrecisionOpInterface). Products take narrow operands and give narrow results. Arithmetic is
+    f32; its result is rounded if an operand was narrow, and stays f32 if it was made of sums, statistics and constants alone. Parameters and inputs
+    keep their types, and results those that they were declared with; trained parameters of a narrow type become f32 masters. Without training, a
+    parameter of which only the rounding is used is stored narrow. Does nothing to a model without narrow floats if `precision` is empty.
+  }];
+  let options = [Option<"precision", "precision", "std::string", "", "bf16 or f16; empty: the model's own narrow type">,
+                 Option<"train", "train", "bool", "false", "a training step is derived later">];
+}
+
 def AttachLossPass : Pass<"para-attach-loss", "::mlir::ModuleOp"> {
   let summary = "Make the loss the first result of @main and drop the other outputs";
   let description = [{
@@ -30,6 +42,14 @@ def DifferentiatePass : Pass<"para-differentiate", "::mlir::ModuleOp"> {
   }];
 }
 
+def WidenGradientsPass : Pass<"para-widen-gradients", "::mlir::ModuleOp"> {
+  let summary = "Make gradients of parameters in f32 before anything is added to them";
+  let description = [{
+    The gradient of a master is the widened cotangent of its narrow copy. Where that is a product, a sum or a move of these which nobody else
+    uses, it is made in f32 to begin with and never rounded.
+  }];
+}
+
 def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {
   let summary = "Turn gradients into updates of parameters and optimizer state";
   let description = [{
@@ -44,6 +64,14 @@ def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {
 
 def DecomposePass : Pass<"para-decompose", "::mlir::ModuleOp"> {
   let summary = "Replace composite ops by their formulas over the core set";
+}
+
+def PlaceRoundingsPass : Pass<"para-place-roundings", "::mlir::ModuleOp"> {
+  let summary = "Round narrow values where they are stored, once for all";
+  let description = [{
+    Arithmetic on narrow values becomes f32 between casts. A value that is stored narrow is the rounded number for everybody; one that goes into the
+    arithmetic of a single op of its phase is not rounded. So what is computed does not depend on which ops make one kernel.
+  }];
 }
 
 def TagPhasesPass : Pass<"para-tag-phases", "::mlir::ModuleOp"> {
