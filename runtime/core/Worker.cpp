@@ -140,12 +140,13 @@ Status Worker::writeHyper(int64_t stepIndex) {
 }
 
 Status Worker::runActions(const std::vector<Bound> &actions) {
-  for (const Bound &action : actions) {
-    // The back end has said what went wrong, with the node's name.
-    if (action.segment->run(device->context(), action.microbatch, action.slot) != PARA_OK)
-      return Status::error("");
-  }
-  return device->finishStep();
+  // Of a failure the back end has said what went wrong, with the node's name.
+  return device->run(&actions, [&] {
+    for (const Bound &action : actions)
+      if (para_status status = action.segment->run(device->context(), action.microbatch, action.slot))
+        return status;
+    return para_status(PARA_OK);
+  });
 }
 
 Status Worker::readMeasured(const std::string &name, Measured &measured) {
@@ -214,6 +215,16 @@ Status Worker::dumpState() {
   return store->dump(flags.dumpState, [](const Tensor &tensor) {
     return tensor.kind == TensorKind::Parameter || tensor.kind == TensorKind::State || tensor.kind == TensorKind::Output;
   });
+}
+
+void Worker::tellOfDevice() const {
+  if (!flags.verbose)
+    return;
+  long long rank = world.rank();
+  if (std::string how = device->stepText(); !how.empty())
+    std::fprintf(stderr, "para: rank %lld %s\n", rank, how.c_str());
+  std::fprintf(stderr, "para: rank %lld took %lld bytes for its arena and %lld for libraries\n", rank, (long long)device->arenaBytes(),
+               (long long)device->scratchBytes());
 }
 
 Status Worker::writeTrace() {

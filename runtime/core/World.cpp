@@ -90,10 +90,15 @@ SharedWorld::SharedWorld(const ControlBlock &block, int64_t rank) : World(rank, 
 template <typename Done> Status SharedWorld::waitFor(int64_t peer, Done done) {
   Waiter waiter(&block.rank(myRank), sharesCores);
   double noteAfterSeconds = 20;
+  struct Mark {
+    std::atomic<int32_t> &waitsFor;
+    ~Mark() { waitsFor.store(-1, std::memory_order_relaxed); }
+  } mark{block.rank(myRank).waitsFor};
   while (!done()) {
     waiter.pause();
     if (!waiter.isSlow())
       continue;
+    mark.waitsFor.store(int32_t(peer), std::memory_order_relaxed);
     if (block.failedRank() >= 0)
       return Status::error("");
     // Others wait for rank 0 as long as it writes a checkpoint; rank 0 waits only for those that compute.

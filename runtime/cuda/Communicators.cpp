@@ -45,7 +45,7 @@ para_status Communicators::check(const char *op, const char *what, int result) {
   return result == 0 ? PARA_OK : ctx->fail(op, error(what, result));
 }
 
-Status Communicators::create(const para_program &program) {
+Status Communicators::create() {
   World &world = *ctx->world;
   if (world.size() == 1) {
     groups.resize(ctx->manifest->communicators.size());
@@ -63,7 +63,7 @@ Status Communicators::create(const para_program &program) {
     PARA_TRY(createGroup(ctx->manifest->members(i, ctx->rank), group));
     groups.push_back(group);
   }
-  return createChannels(program);
+  return createChannels();
 }
 
 Status Communicators::createGroup(const std::vector<int64_t> &members, Group &group) {
@@ -77,17 +77,31 @@ Status Communicators::createGroup(const std::vector<int64_t> &members, Group &gr
   return ctx->world->agree(result == 0 ? Status::success() : Status::error(error("ncclCommSplit", result)));
 }
 
-Communicators::~Communicators() {
-  bool isBroken = ctx->control && ctx->control->failedRank() >= 0;
-  auto close = [&](Handle handle) {
-    if (handle)
-      isBroken ? nccl.ncclCommAbort(handle) : nccl.ncclCommDestroy(handle);
-  };
+/// All of NCCL's communicators, that of all ranks last.
+template <typename Visit> void Communicators::forEach(Visit visit) const {
   for (const Group &group : groups)
-    close(group.handle);
+    if (group.handle)
+      visit(group.handle);
+  for (auto *channels : {&outgoing, &incoming})
+    for (auto &[peer, channel] : *channels)
+      visit(channel.handle);
+  if (everyone)
+    visit(everyone);
+}
+
+void Communicators::abort() {
+  if (!isAborted.exchange(true))
+    forEach([&](Handle handle) { nccl.ncclCommAbort(handle); });
+}
+
+Communicators::~Communicators() {
+  bool isBroken = (ctx->control && ctx->control->failedRank() >= 0) || (ctx->watch && ctx->watch->hasFailed());
+  if (isBroken)
+    abort();
+  else
+    forEach([&](Handle handle) { nccl.ncclCommDestroy(handle); });
   for (auto *channels : {&outgoing, &incoming})
     for (auto &[peer, channel] : *channels) {
-      close(channel.handle);
       for (Handle event : {channel.before, channel.after})
         if (event)
           ctx->driver.cuEventDestroy(event);
@@ -95,30 +109,22 @@ Communicators::~Communicators() {
         ctx->driver.cuStreamDestroy(channel.stream);
     }
   for (auto &[tag, event] : sent)
-    ctx->driver.cuEventDestroy(event);
-  close(everyone);
+    ctx->driver.cuEventDestroy(event.handle);
 }
 
-para_status Communicators::checkErrors(const char *op) {
-  auto look = [&](Handle handle) {
-    int found = 0;
-    constexpr int inProgress = 7;
-    int result = handle ? nccl.ncclCommGetAsyncError(handle, &found) : 0;
-    if (result == 0)
-      result = found == inProgress ? 0 : found;
-    return check(op, "found while it ran", result);
-  };
-  for (const Group &group : groups)
-    if (para_status status = look(group.handle))
-      return status;
-  for (auto *channels : {&outgoing, &incoming})
-    for (auto &[peer, channel] : *channels)
-      if (para_status status = look(channel.handle))
-        return status;
-  return look(everyone);
+std::string Communicators::findError() const {
+  constexpr int inProgress = 7;
+  std::string said;
+  forEach([&](Handle handle) {
+    int found = 0, result = nccl.ncclCommGetAsyncError(handle, &found);
+    result = result ? result : found == inProgress ? 0 : found;
+    if (result && said.empty())
+      said = error("found while it ran", result);
+  });
+  return said;
 }
 
-para_status Communicators::allToAll(const Group &group, Handle queue, const void *in, void *out, int64_t bytes, const char *op) {
+int Communicators::allToAll(const Group &group, Handle queue, const void *in, void *out, int64_t bytes) {
   int result = nccl.ncclGroupStart();
   for (int64_t i = 0; i < group.size && result == 0; ++i) {
     result = nccl.ncclSend(static_cast<const char *>(in) + i * bytes, size_t(bytes), bytesType, int(i), group.handle, queue);
@@ -126,7 +132,7 @@ para_status Communicators::allToAll(const Group &group, Handle queue, const void
       result = nccl.ncclRecv(static_cast<char *>(out) + i * bytes, size_t(bytes), bytesType, int(i), group.handle, queue);
   }
   int ended = nccl.ncclGroupEnd();
-  return check(op, "all-to-all", result ? result : ended);
+  return result ? result : ended;
 }
 
 para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out,
@@ -148,17 +154,15 @@ para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t comm
     return ctx->fail(op, std::string(nameOf(kind)) + ": NCCL does not add " + dtypeName(DType(dtype)));
   int64_t others = group.size - 1;
   ctx->bytesSent += kind == CollectiveKind::AllReduce ? 2 * others * bytes / group.size : others * bytes;
-  switch (kind) {
-  case CollectiveKind::AllReduce:
-    return check(op, "all-reduce", nccl.ncclAllReduce(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue));
-  case CollectiveKind::AllGather:
-    return check(op, "all-gather", nccl.ncclAllGather(in, out, size_t(bytes), bytesType, group.handle, queue));
-  case CollectiveKind::ReduceScatter:
-    return check(op, "reduce-scatter", nccl.ncclReduceScatter(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue));
-  case CollectiveKind::AllToAll:
-    return allToAll(group, queue, in, out, bytes, op);
-  }
-  return PARA_ERROR;
+  return watched(queue, {op, nameOf(kind), communicator, sequence}, [&] {
+    switch (kind) {
+    case CollectiveKind::AllReduce: return nccl.ncclAllReduce(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue);
+    case CollectiveKind::AllGather: return nccl.ncclAllGather(in, out, size_t(bytes), bytesType, group.handle, queue);
+    case CollectiveKind::ReduceScatter: return nccl.ncclReduceScatter(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue);
+    case CollectiveKind::AllToAll: break;
+    }
+    return allToAll(group, queue, in, out, bytes);
+  });
 }
 
 } // namespace para::runtime::cuda

@@ -14,6 +14,8 @@ class Matmuls;
 class Convolutions;
 class Communicators;
 class Timeline;
+class Watch;
+class StepGraphs;
 
 constexpr int numStreams = 3; ///< compute, communication, copies
 constexpr int64_t libraryWorkspaceBytes = 32 << 20;
@@ -34,7 +36,13 @@ struct para_context {
   int device = -1;
   Handle primary = nullptr, module = nullptr;
   Handle streams[para::runtime::cuda::numStreams] = {};
-  std::unordered_map<int32_t, Handle> events;
+  /// Lists of actions so far. Between two of them everything is done: who waits for what one before has recorded has nothing to wait for.
+  uint64_t listRuns = 0;
+  struct Event {
+    Handle handle = nullptr;
+    uint64_t recordedIn = 0;
+  };
+  std::unordered_map<int32_t, Event> events;
   std::unordered_map<const void *, Handle> functions; ///< by kernel
 
   Address arena = 0;
@@ -44,11 +52,15 @@ struct para_context {
     Address address = 0;
     int64_t bytes = 0;
   } scratch[para::runtime::cuda::numStreams];
+  uint64_t scratchVersion = 0; ///< grows when memory of it is given back
 
   std::unique_ptr<para::runtime::cuda::Timeline> timeline;
   std::unique_ptr<para::runtime::cuda::Matmuls> matmuls;
   std::unique_ptr<para::runtime::cuda::Convolutions> convolutions;
   std::unique_ptr<para::runtime::cuda::Communicators> communicators;
+  std::unique_ptr<para::runtime::cuda::Watch> watch; ///< null for a rank alone
+  std::unique_ptr<para::runtime::cuda::StepGraphs> graphs;
+  std::string *captureProblem = nullptr; ///< while streams are captured: what fails is told there
 
   const char *currentOp = nullptr;
   int32_t sequence = 0; ///< of the collective that was enqueued last; NCCL does not ask for it, a rehearsal does
@@ -94,6 +106,9 @@ private:
   double baseSeconds = 0;
 };
 
+/// An operation on the compute stream was enqueued (Watch.h).
+void noteProgress(para_context *ctx, const char *op);
+
 /// Names the operation for other ranks and records it for --trace.
 class OpScope {
 public:
@@ -104,6 +119,8 @@ public:
       ctx->timeline->begin(ctx->streams[stream]);
   }
   ~OpScope() {
+    if (ctx->watch && stream == 0)
+      noteProgress(ctx, op);
     if (ctx->timeline && ctx->isStream(stream))
       ctx->timeline->end(op, category, stream, ctx->streams[stream], bytes);
   }

@@ -3,6 +3,8 @@
 #include "Context.h"
 #include "Convolution.h"
 #include "Matmul.h"
+#include "StepGraphs.h"
+#include "core/Environment.h"
 #include "rehearsal/Rehearsal.h"
 
 #include <algorithm>
@@ -45,6 +47,9 @@ public:
   Status write(int64_t offset, const void *from, int64_t bytes) override;
   Status read(int64_t offset, void *to, int64_t bytes) override;
   Status finishStep() override;
+  Status run(const void *list, const std::function<para_status()> &enqueue) override;
+  int64_t graphNodes() const override { return state.graphs->nodes(); }
+  std::string stepText() const override;
   int64_t bytesSent() const override { return state.bytesSent; }
   int64_t arenaBytes() const override { return state.arenaBytes; }
   int64_t scratchBytes() const override { return state.scratchBytes; }
@@ -73,19 +78,6 @@ int64_t localRank(const World &world, bool &isTold) {
   return world.rank() % std::max<int64_t>(1, world.ranksOnHost());
 }
 
-/// What a rehearsal is told by the environment is what it can be told.
-Status checkEnvironment() {
-  auto given = [](const char *name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
-  if (std::string on = given("PARA_REHEARSE"); !on.empty() && on != "0" && on != "1")
-    return Status::error("PARA_REHEARSE=" + on + ": 1 rehearses the program on processors, 0 does not");
-  int64_t seed = 0;
-  if (std::string text = given("PARA_REHEARSE_SEED"); !text.empty() && (!parseInteger(text, seed) || seed < 0))
-    return Status::error("PARA_REHEARSE_SEED=" + text + ": a whole number from 0 on is needed");
-  double seconds = 0;
-  if (std::string text = given("PARA_REHEARSE_TIMEOUT"); !text.empty() && (!parseDouble(text, seconds) || !(seconds >= 0.1 && seconds <= 1e6)))
-    return Status::error("PARA_REHEARSE_TIMEOUT=" + text + ": seconds from 0.1 to 1000000 are needed");
-  return Status::success();
-}
 } // namespace
 
 Status CudaDevice::open() {
@@ -147,16 +139,27 @@ Status CudaDevice::create(const DeviceOptions &options) {
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
   PARA_TRY(state.world->agree(checkEnvironment()));
-  const char *asked = std::getenv("PARA_REHEARSE");
-  if (state.manifest->target == "rehearsal" || (asked && std::strcmp(asked, "1") == 0))
+  if (state.manifest->target == "rehearsal" || isOn(Setting::Rehearse))
     rehearsal::start(&rehearsed, options.program);
   PARA_TRY(state.world->agree(open()));
   PARA_TRY(state.world->agree(loadCode(*options.program)));
   PARA_TRY(state.world->agree(allocate()));
   if (options.trace)
     state.timeline = std::make_unique<Timeline>(&state, options.trace);
+  state.graphs = std::make_unique<StepGraphs>(&state);
+  if (options.trace)
+    state.graphs->forbid("--trace asks when each operation runs");
+  else if (!isOn(Setting::CudaGraphs))
+    state.graphs->forbid(std::string(nameOf(Setting::CudaGraphs)) + "=0");
   state.communicators = std::make_unique<Communicators>(&state);
-  return state.communicators->create(*options.program);
+  if (state.world->size() > 1) {
+    state.watch = std::make_unique<Watch>(&state);
+    PARA_TRY(state.world->agree(state.watch->start()));
+  }
+  PARA_TRY(state.communicators->create());
+  if (state.watch)
+    state.watch->enter(Watch::Phase::Works);
+  return Status::success();
 }
 
 CudaDevice::~CudaDevice() {
@@ -164,12 +167,16 @@ CudaDevice::~CudaDevice() {
     return;
   Driver &driver = state.driver;
   driver.cuCtxSetCurrent(state.primary);
+  if (state.watch)
+    state.watch->stop();
+  state.graphs.reset();
   state.communicators.reset();
+  state.watch.reset();
   state.matmuls.reset();
   state.convolutions.reset();
   state.timeline.reset();
   for (auto &[number, event] : state.events)
-    driver.cuEventDestroy(event);
+    driver.cuEventDestroy(event.handle);
   for (auto &scratch : state.scratch)
     if (scratch.address)
       driver.cuMemFree(scratch.address);
@@ -206,10 +213,22 @@ Status CudaDevice::read(int64_t offset, void *to, int64_t bytes) {
   return Status::success();
 }
 
+Status CudaDevice::run(const void *list, const std::function<para_status()> &enqueue) {
+  return state.graphs->enqueue(list, enqueue) == PARA_OK ? finishStep() : Status::error("");
+}
+
+std::string CudaDevice::stepText() const {
+  if (int64_t nodes = state.graphs->nodes())
+    return format("runs its step as a CUDA graph of %lld nodes", (long long)nodes);
+  return "runs its step call by call" + (state.graphs->why().empty() ? ": it was run once, and graphs begin with the second run" : ": " + state.graphs->why());
+}
+
 Status CudaDevice::finishStep() {
   const char *op = state.currentOp ? state.currentOp : "the step";
   std::vector<Handle> all(std::begin(state.streams), std::end(state.streams));
   state.communicators->addStreams(all);
+  if (state.watch)
+    state.watch->enter(Watch::Phase::Waits);
   double began = nowSeconds();
   for (Handle stream : all)
     while (true) {
@@ -221,10 +240,12 @@ Status CudaDevice::finishStep() {
       double seconds = nowSeconds() - began;
       if (seconds < 0.002)
         continue;
-      if (state.communicators->checkErrors(op) != PARA_OK || (state.control && state.control->failedRank() >= 0))
+      if ((state.watch && state.watch->hasFailed()) || (state.control && state.control->failedRank() >= 0))
         return Status::error("");
       usleep(seconds < 0.1 ? 50 : 1000);
     }
+  if (state.watch)
+    state.watch->endList();
   if (state.timeline)
     state.timeline->collect();
   return Status::success();

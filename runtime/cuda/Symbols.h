@@ -39,6 +39,7 @@ struct NcclId {
   X(int, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, Address, size_t, Handle))                                 \
   X(int, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, Handle))                                \
   X(int, cuMemsetD8Async, "cuMemsetD8Async", (Address, unsigned char, size_t, Handle))                                 \
+  X(int, cuMemsetD32Async, "cuMemsetD32Async", (Address, unsigned, size_t, Handle))                                    \
   X(int, cuMemsetD2D8Async, "cuMemsetD2D8Async", (Address, size_t, unsigned char, size_t, size_t, Handle))             \
   X(int, cuStreamCreate, "cuStreamCreate", (Handle *, unsigned))                                                       \
   X(int, cuStreamDestroy, "cuStreamDestroy_v2", (Handle))                                                              \
@@ -49,6 +50,13 @@ struct NcclId {
   X(int, cuEventDestroy, "cuEventDestroy_v2", (Handle))                                                                \
   X(int, cuEventRecord, "cuEventRecord", (Handle, Handle))                                                             \
   X(int, cuEventElapsedTime, "cuEventElapsedTime", (float *, Handle, Handle))                                          \
+  X(int, cuStreamBeginCapture, "cuStreamBeginCapture_v2", (Handle, int))                                               \
+  X(int, cuStreamEndCapture, "cuStreamEndCapture", (Handle, Handle *))                                                 \
+  X(int, cuGraphGetNodes, "cuGraphGetNodes", (Handle, Handle *, size_t *))                                             \
+  X(int, cuGraphInstantiate, "cuGraphInstantiateWithFlags", (Handle *, Handle, unsigned long long))                    \
+  X(int, cuGraphLaunch, "cuGraphLaunch", (Handle, Handle))                                                             \
+  X(int, cuGraphDestroy, "cuGraphDestroy", (Handle))                                                                   \
+  X(int, cuGraphExecDestroy, "cuGraphExecDestroy", (Handle))                                                           \
   X(int, cuModuleLoadDataEx, "cuModuleLoadDataEx", (Handle *, const void *, unsigned, int *, void **))                 \
   X(int, cuModuleUnload, "cuModuleUnload", (Handle))                                                                   \
   X(int, cuModuleGetFunction, "cuModuleGetFunction", (Handle *, Handle, const char *))                                 \

@@ -248,6 +248,11 @@ Step Communicator::advance(Operation &operation) {
 }
 
 void Communicator::enqueue(Stream *stream, std::vector<Operation> operations) {
+  const char *what = operations.size() == 1 ? nameOf(operations[0].kind) : "group of messages";
+  machine().enqueue(stream, what, nullptr, std::function<std::function<Step()>()>([operations = std::move(operations)] { return prepare(operations); }));
+}
+
+std::function<Step()> Communicator::prepare(std::vector<Operation> operations) {
   // A communicator's turn comes when all that was enqueued for it before is done, on whichever stream.
   std::vector<std::pair<Communicator *, uint64_t>> turns;
   for (Operation &operation : operations) {
@@ -259,30 +264,29 @@ void Communicator::enqueue(Stream *stream, std::vector<Operation> operations) {
     if (std::none_of(turns.begin(), turns.end(), [&](auto &turn) { return turn.first == &of; }))
       turns.push_back({&of, of.turns++});
   }
-  const char *what = operations.size() == 1 ? nameOf(operations[0].kind) : "group of messages";
   auto list = std::make_shared<std::vector<Operation>>(std::move(operations));
   auto isActive = std::make_shared<bool>(false);
-  machine().enqueue(stream, what, nullptr, std::function<Step()>([=] {
-                      for (auto [communicator, turn] : turns)
-                        if (communicator->turnsDone != turn)
-                          return Step::Waits;
-                      if (!*isActive) {
-                        active.push_back(list.get());
-                        *isActive = true;
-                      }
-                      bool moves = false, areDone = true;
-                      for (Operation &operation : *list)
-                        if (!operation.isDone) {
-                          moves |= operation.communicator->advance(operation) != Step::Waits;
-                          areDone &= operation.isDone;
-                        }
-                      if (!areDone)
-                        return moves ? Step::Moved : Step::Waits;
-                      for (auto [communicator, turn] : turns)
-                        ++communicator->turnsDone;
-                      active.erase(std::find(active.begin(), active.end(), list.get()));
-                      return Step::Done;
-                    }));
+  return [=] {
+    for (auto [communicator, turn] : turns)
+      if (communicator->turnsDone != turn)
+        return Step::Waits;
+    if (!*isActive) {
+      active.push_back(list.get());
+      *isActive = true;
+    }
+    bool moves = false, areDone = true;
+    for (Operation &operation : *list)
+      if (!operation.isDone) {
+        moves |= operation.communicator->advance(operation) != Step::Waits;
+        areDone &= operation.isDone;
+      }
+    if (!areDone)
+      return moves ? Step::Moved : Step::Waits;
+    for (auto [communicator, turn] : turns)
+      ++communicator->turnsDone;
+    active.erase(std::find(active.begin(), active.end(), list.get()));
+    return Step::Done;
+  };
 }
 
 } // namespace para::runtime::rehearsal

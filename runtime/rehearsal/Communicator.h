@@ -36,6 +36,7 @@ public:
   Communicator(Exchange &exchange, size_t number, std::vector<int> ranks);
   int size() const { return int(ranks.size()); }
   size_t number() const { return index; }
+  const std::vector<int> &members() const { return ranks; } ///< ranks of the job
   /// "the communicator of ranks 0, 2".
   std::string name() const;
   bool isIdle() const { return turnsDone == turns; }
@@ -45,6 +46,8 @@ public:
   std::string describe(const Operation &operation) const;
 
 private:
+  /// What a group does once: its operations get their numbers.
+  static std::function<Step()> prepare(std::vector<Operation> operations);
   Step advance(Operation &operation);
   void startCollective(Operation &operation);
   bool finishCollective(Operation &operation);

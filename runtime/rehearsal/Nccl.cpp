@@ -2,6 +2,8 @@
 #include "Communicator.h"
 #include "Rehearsal.h"
 
+#include "core/ControlBlock.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -11,7 +13,7 @@ namespace para::runtime::rehearsal {
 namespace {
 using cuda::Handle;
 using cuda::NcclId;
-enum { Success = 0, InvalidArgument = 4, InvalidUsage = 5, NoColor = -1 };
+enum { Success = 0, InvalidArgument = 4, InvalidUsage = 5, RemoteError = 6, NoColor = -1 };
 
 std::unique_ptr<Exchange> exchange;
 size_t splits = 0; ///< of the communicator of all ranks, counted alike by all
@@ -19,7 +21,7 @@ int depth = 0;     ///< of groups
 std::vector<std::pair<Stream *, Operation>> grouped;
 
 int version(int *number) { return *number = 22800, Success; }
-const char *errorString(int result) { return result == InvalidUsage ? "invalid usage (rehearsed)" : result ? "an invalid argument (rehearsed)" : "success"; }
+const char *errorString(int result) { return result == InvalidUsage ? "invalid usage (rehearsed)" : result == RemoteError ? "remote error (rehearsed)" : result ? "an invalid argument (rehearsed)" : "success"; }
 const char *lastError(Handle) { return ""; }
 
 int uniqueId(NcclId *id) {
@@ -82,7 +84,16 @@ int destroy(Handle handle) {
   }
   return Success;
 }
-int asyncError(Handle, int *found) { return *found = 0, Success; }
+/// What runs is not taken away here: a rank that aborts ends, and its memory with it.
+int abort(Handle) { return Success; }
+/// A member whose process has ended is what NCCL calls a remote error.
+int asyncError(Handle handle, int *found) {
+  *found = Success;
+  for (int rank : static_cast<Communicator *>(handle)->members())
+    if (int pid = exchange->seat(rank).pid; pid && hasEnded(pid))
+      *found = RemoteError;
+  return Success;
+}
 
 /// One task a stream; what is in it goes on side by side.
 void enqueueAll() {
@@ -145,7 +156,7 @@ void fill(cuda::Nccl &nccl) {
   nccl.ncclCommInitRank = initRank;
   nccl.ncclCommSplit = split;
   nccl.ncclCommDestroy = destroy;
-  nccl.ncclCommAbort = destroy;
+  nccl.ncclCommAbort = abort;
   nccl.ncclCommGetAsyncError = asyncError;
   nccl.ncclGroupStart = groupStart;
   nccl.ncclGroupEnd = groupEnd;

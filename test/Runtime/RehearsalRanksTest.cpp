@@ -174,6 +174,60 @@ TEST(Rehearsal, FindsRanksThatWaitForOneAnother) {
   });
 }
 
+TEST(Rehearsal, ARankThatEndedInATaskHoldsNobodyUp) {
+  EXPECT_OF_RANKS(2, 1, "nothing has moved for 1 s: rank 0 waits in all-reduce of .*; rank 1 has ended, and", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    if (rank == 1)
+      bench.as("far").driver.cuMemsetD8Async(4096, 0, 16, bench.streams[0]); // ends it in the midst of a task
+    else
+      bench.as("sum").nccl.ncclAllReduce(arena, arena, 64, F32, Sum, all, bench.streams[0]);
+    bench.finish();
+    return 0;
+  });
+}
+
+TEST(Rehearsal, AnEndedRankIsARemoteError) {
+  EXPECT_OF_RANKS(2, 0, "", {
+    if (rank == 1)
+      return 0;
+    constexpr int remoteError = 6;
+    int found = 0;
+    for (int i = 0; i < 500 && found == 0; ++i) {
+      usleep(10000);
+      if (bench.nccl.ncclCommGetAsyncError(all, &found) != 0)
+        return 2;
+    }
+    return found == remoteError ? 0 : 2;
+  });
+}
+
+TEST(Rehearsal, CapturedMessagesAreSentAnewEachTime) {
+  EXPECT_OF_RANKS(2, 0, "", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    Handle graph = nullptr, executable = nullptr;
+    bench.driver.cuStreamBeginCapture(bench.streams[0], 1);
+    bench.launch("add_one", 0);
+    bench.nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    bench.driver.cuStreamEndCapture(bench.streams[0], &graph);
+    bench.driver.cuGraphInstantiate(&executable, graph, 0);
+    float expected = 0;
+    bool isRight = true;
+    for (int i = 0; i < 3; ++i) {
+      bench.driver.cuGraphLaunch(executable, bench.streams[0]);
+      expected = 2 * (expected + 1);
+      isRight &= bench.result() == expected;
+    }
+    // One rank launches its graph, the other makes the calls: NCCL knows no difference.
+    if (rank == 0) {
+      bench.driver.cuGraphLaunch(executable, bench.streams[0]);
+    } else {
+      bench.launch("add_one", 0);
+      bench.nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    }
+    return isRight && bench.result() == 2 * (expected + 1) ? 0 : 2;
+  });
+}
+
 TEST(Rehearsal, CollectivesTakePartInRaces) {
   EXPECT_OF_RANKS(2, 1, "a race: the (all-reduce of 'sum' on stream 0 (reads|writes)|kernel add_one of 'use' on stream 1 (reads|writes)) byte [0-9]+ of the arena", {
     void *arena = reinterpret_cast<void *>(bench.rank.where);
