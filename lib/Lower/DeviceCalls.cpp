@@ -44,3 +44,10 @@ Value DeviceCalls::exchange(Value scalar, int64_t distance, Value group) {
   }
   return isa<FloatType>(type) ? arith::BitcastOp::create(b, type, raw).getResult() : raw;
 }
+
+Value DeviceCalls::multiply(ArrayRef<Value> left, ArrayRef<Value> right, Value before, Type type) {
+  SmallVector<Value> arguments(left);
+  llvm::append_range(arguments, right);
+  arguments.push_back(before);
+  return call(type.isBF16() ? "para_gpu_multiply_bf16" : "para_gpu_multiply_f16", arguments, before.getType());
+}

@@ -26,6 +26,9 @@ public:
   void wait(mlir::Value group);
   /// The scalar of the thread of the warp whose number differs in the bit `distance`; all of `group` take part.
   mlir::Value exchange(mlir::Value scalar, int64_t distance, mlir::Value group);
+  /// By the tensor cores, together with the other threads of the warp: 16 x 8 sums over 16 terms, of which this thread has the four of
+  /// `before` (f32). Four and two registers have two elements of `type` (f16 or bf16) each.
+  mlir::Value multiply(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right, mlir::Value before, mlir::Type type);
 
 private:
   mlir::Value call(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments, mlir::Type result);

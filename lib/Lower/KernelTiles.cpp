@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace para;
 
-/// A block has so many threads in each of two directions; a row of them is half of a warp.
-static constexpr int64_t side = 16, threads = side * side;
+/// Without tensor cores a block has so many threads in each of two directions; a row of them is half of a warp.
+static constexpr int64_t side = 16;
 
 KernelTiles::KernelTiles(rt::KernelOp kernel, FactsCache &facts, ArrayRef<int64_t> alignments)
     : kernel(kernel), facts(facts), alignments(alignments), b(kernel.getLoc(), kernel.getContext()), device(b, kernel->getParentOfType<ModuleOp>()),
@@ -31,6 +31,17 @@ KernelTiles::KernelTiles(rt::KernelOp kernel, FactsCache &facts, ArrayRef<int64_
 Value KernelTiles::index(int64_t value) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); }
 Value KernelTiles::sum(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 Value KernelTiles::product(Value x, int64_t y) { return y == 1 ? x : arith::MulIOp::create(b, x, index(y)).getResult(); }
+Value KernelTiles::rowOf(int64_t number) { return sum(row, index(body.onTensorCores ? 8 * number : number)); }
+Value KernelTiles::columnOf(int64_t number) {
+  if (body.onTensorCores)
+    return sum(product(column, 2), index(8 * (number / 2) + number % 2));
+  return sum(column, index(side * number));
+}
+Value KernelTiles::depthOf(int64_t number) {
+  if (body.onTensorCores)
+    return columnOf(number);
+  return sum(product(sum(column, index(side * (number / body.vector))), body.vector), index(number % body.vector));
+}
 Value KernelTiles::zero() { return arith::ConstantOp::create(b, body.type, b.getZeroAttr(body.type)); }
 Value KernelTiles::convert(Value x, Type scalar) { return getElementTypeOrSelf(x.getType()) == scalar ? x : scalar::cast(b, x, scalar); }
 
@@ -38,7 +49,7 @@ Value KernelTiles::convert(Value x, Type scalar) { return getElementTypeOrSelf(x
 Value KernelTiles::at(int64_t bytes, Value element) {
   Value begin = bytes ? LLVM::GEPOp::create(b, sharedMemory.getType(), b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)}).getResult()
                       : sharedMemory;
-  return LLVM::GEPOp::create(b, sharedMemory.getType(), body.type, begin, ArrayRef<LLVM::GEPArg>{element});
+  return LLVM::GEPOp::create(b, sharedMemory.getType(), body.stored, begin, ArrayRef<LLVM::GEPArg>{element});
 }
 
 KernelTiles::Values KernelTiles::loop(Value from, Value to, int64_t step, ValueRange before, function_ref<Values(Value, Values)> make) {
@@ -105,7 +116,7 @@ void KernelTiles::emit(bool describes) {
   kernel.setNumbersAttr(b.getStrArrayAttr(SmallVector<StringRef>(numbers.begin(), numbers.end())));
   kernel.setFunctionAttr(FlatSymbolRefAttr::get(b.getContext(), name));
   kernel.setExtentAttr(b.getI64IntegerAttr(productOf(space.batch) * llvm::divideCeil(space.outer(), body.outerTile())));
-  kernel.setBlockAttr(b.getI64IntegerAttr(threads));
+  kernel.setBlockAttr(b.getI64IntegerAttr(body.threads()));
   kernel.setSharedBytesAttr(b.getI64IntegerAttr(body.sharedBytes));
   if (describes)
     describe(emitter);
@@ -117,8 +128,12 @@ void KernelTiles::enter(KernelEmitter &emitter) {
   auto widen = [&](Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v).getResult(); };
   Value thread = device.thread();
   threadNumber = widen(thread);
-  row = widen(arith::DivUIOp::create(b, thread, small(side)));
-  column = widen(arith::RemUIOp::create(b, thread, small(side)));
+  Value rowOfThreads = widen(arith::DivUIOp::create(b, thread, small(body.sharing())));
+  column = widen(arith::RemUIOp::create(b, thread, small(body.sharing())));
+  if (body.onTensorCores) // Eight of a warp, and each has the one eight further on, too.
+    row = sum(product(arith::DivUIOp::create(b, rowOfThreads, index(8)), 16), arith::RemUIOp::create(b, rowOfThreads, index(8)));
+  else
+    row = product(rowOfThreads, body.outerOfThread);
   sharedMemory = device.sharedMemory();
   Value id = widen(device.block());
   int64_t tiles = llvm::divideCeil(space.outer(), body.outerTile());
@@ -150,7 +165,7 @@ void KernelTiles::enter(KernelEmitter &emitter) {
   }
   Value last = index(space.outer() - 1);
   for (int64_t r = 0; r < body.outerOfThread; ++r) {
-    Value place = sum(outerBase, sum(product(row, body.outerOfThread), index(r))), inside;
+    Value place = sum(outerBase, rowOf(r)), inside;
     if (space.outer() % body.outerTile() != 0) {
       inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, place, last);
       place = arith::MinUIOp::create(b, place, last);
@@ -182,7 +197,7 @@ void KernelTiles::reduceRow(KernelEmitter &emitter, const TileRowReduction &redu
   SmallVector<AffineExpr> place = space.rowIndex(shapeOf(reduction.op->getResult(0)), b.getContext());
   place.push_back(getAffineDimExpr(space.depthLoop(), b.getContext()));
   for (int64_t r = 0; r < body.outerOfThread; ++r) {
-    Values parts = loop(product(column, lanes), index(reduction.depth), side * lanes, {arith::ConstantOp::create(b, type, identity)}, [&](Value at, Values before) {
+    Values parts = loop(product(column, lanes), index(reduction.depth), body.sharing() * lanes, {arith::ConstantOp::create(b, type, identity)}, [&](Value at, Values before) {
       moveTo(emitter, r, -1);
       emitter.loopValues[space.depthLoop()] = at;
       Value term = emitter.term(reduction.op, place);
@@ -215,7 +230,7 @@ void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand
   emitter.extents[space.depthLoop()] = operand.depth;
   emitter.pass = passOf(operand.depth);
   emitter.rowValues.clear();
-  loop(threadNumber, index(tile * ofRow), threads, {}, [&](Value i, Values) {
+  loop(threadNumber, index(tile * ofRow), body.threads(), {}, [&](Value i, Values) {
     Value at = arith::DivUIOp::create(b, i, index(ofRow)), depth = product(arith::RemUIOp::create(b, i, index(ofRow)), lanes), inside;
     Value place = sum(base, at), depthPlace = depth;
     if (extent % tile != 0) {
@@ -233,26 +248,26 @@ void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand
     emitter.lanes = lanes;
     emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
     emitter.startBody();
-    Value x = convert(emitter.element(operand.value, operand.index), body.type);
+    Value x = convert(emitter.element(operand.value, operand.index), body.stored);
     emitter.finishBody();
     if (inside)
       x = arith::SelectOp::create(b, inside, x, arith::ConstantOp::create(b, x.getType(), b.getZeroAttr(x.getType())));
-    LLVM::StoreOp::create(b, x, this->at(operand.offset, sum(product(at, operand.stride), depth)), elementBytes(body.type) * lanes);
+    LLVM::StoreOp::create(b, x, this->at(operand.offset, sum(product(at, operand.stride), depth)), elementBytes(body.stored) * lanes);
     return Values();
   });
   leaveDepth(emitter);
 }
 
 KernelTiles::Values KernelTiles::multiply(const TileScore &score) {
+  if (body.onTensorCores)
+    return multiplyOnTensorCores(score);
   const TileOperand &outer = body.operands[score.outer], &inner = body.operands[score.inner];
   auto type = VectorType::get({body.vector}, body.type);
-  auto begin = [&](const TileOperand &operand, Value first, int64_t step, int64_t count) {
-    Values places;
-    for (int64_t i = 0; i < count; ++i)
-      places.push_back(product(sum(first, index(i * step)), operand.stride));
-    return places;
-  };
-  Values outerAt = begin(outer, product(row, body.outerOfThread), 1, body.outerOfThread), innerAt = begin(inner, column, side, body.innerOfThread);
+  Values outerAt, innerAt;
+  for (int64_t r = 0; r < body.outerOfThread; ++r)
+    outerAt.push_back(product(rowOf(r), outer.stride));
+  for (int64_t c = 0; c < body.innerOfThread; ++c)
+    innerAt.push_back(product(columnOf(c), inner.stride));
   auto load = [&](const TileOperand &operand, ArrayRef<Value> places, Value depth) {
     Values vectors;
     for (Value place : places)
@@ -287,7 +302,7 @@ void KernelTiles::moveTo(KernelEmitter &emitter, int64_t outer, int64_t inner) {
 /// What the threads of a row have, combined; all of them get it.
 Value KernelTiles::acrossRow(Value part, ReductionKind kind) {
   Value all = arith::ConstantOp::create(b, b.getI32IntegerAttr(-1));
-  for (int64_t distance = side / 2; distance >= 1; distance /= 2)
+  for (int64_t distance = body.sharing() / 2; distance >= 1; distance /= 2)
     part = scalar::combine(b, kind, part, device.exchange(part, distance, all));
   return part;
 }
@@ -296,25 +311,28 @@ Value KernelTiles::acrossRow(Value part, ReductionKind kind) {
 void KernelTiles::shareScores(ArrayRef<Value> elements) {
   for (int64_t r = 0; r < body.outerOfThread; ++r)
     for (int64_t c = 0; c < body.innerOfThread; ++c) {
-      Value place = sum(product(sum(product(row, body.outerOfThread), index(r)), body.scoreStride()), sum(column, index(c * side)));
+      Value place = sum(product(rowOf(r), body.scoreStride()), columnOf(c));
       LLVM::StoreOp::create(b, convert(elements[r * body.innerOfThread + c], body.type), at(body.sumOffset, place), elementBytes(body.type));
     }
   device.wait(arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
 }
 
-KernelTiles::Values KernelTiles::addProduct(const TileSum &sumOf, ValueRange before) {
+KernelTiles::Values KernelTiles::addProduct(const TileSum &sumOf, ArrayRef<Value> elements, ValueRange before) {
+  if (body.onTensorCores)
+    return addProductOnTensorCores(sumOf, elements, before);
+  shareScores(elements);
   const TileOperand &operand = body.operands[sumOf.operand];
   auto type = VectorType::get({body.vector}, body.type);
-  int64_t chunks = body.chunksOf(sumOf.depth), padded = body.paddedDepth(sumOf.depth);
+  int64_t chunks = body.sumsOf(sumOf.depth) / body.vector, padded = body.paddedDepth(sumOf.depth);
   Values columns, rows;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    Value first = product(sum(column, index(chunk * side)), body.vector);
+    Value first = depthOf(chunk * body.vector);
     if ((chunk + 1) * side * body.vector > padded) // What is beyond the end is not stored.
       first = arith::MinUIOp::create(b, first, index(padded - body.vector));
     columns.push_back(first);
   }
   for (int64_t r = 0; r < body.outerOfThread; ++r)
-    rows.push_back(product(sum(product(row, body.outerOfThread), index(r)), body.scoreStride()));
+    rows.push_back(product(rowOf(r), body.scoreStride()));
   Values sums = loop(index(0), index(body.innerTile()), body.vector, before, [&](Value first, Values state) {
     Values scores;
     for (Value place : rows)
@@ -375,7 +393,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
   for (Operation *op : reductions)
     state.append(outer, identityOf(op));
   for (const TileSum *sum : sums)
-    state.append(outer * body.chunksOf(sum->depth) * body.vector, zero());
+    state.append(outer * body.sumsOf(sum->depth), zero());
 
   state = loop(firstInner, lastInner, 1, state, [&](Value tile, Values in) {
     innerBase = product(tile, body.innerTile());
@@ -387,7 +405,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
     innerPlaces.clear();
     innerInside.clear();
     for (int64_t c = 0; c < inner; ++c) {
-      Value place = sum(innerBase, sum(column, index(c * side))), inside;
+      Value place = sum(innerBase, columnOf(c)), inside;
       if (space.inner() % body.innerTile() != 0) {
         inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, place, index(space.inner()));
         place = arith::MinUIOp::create(b, place, index(space.inner() - 1));
@@ -449,7 +467,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
       size_t next = firstSum;
       for (const TileSum *sum : sums)
         for (int64_t r = 0; r < outer; ++r)
-          for (int64_t i = 0; i < body.chunksOf(sum->depth) * body.vector; ++i, ++next)
+          for (int64_t i = 0; i < body.sumsOf(sum->depth); ++i, ++next)
             in[next] = scalar::mul(b, in[next], scales[r]);
     } else {
       for (auto [number, op] : llvm::enumerate(reductions))
@@ -457,10 +475,9 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
     }
     size_t next = firstSum;
     for (const TileSum *sum : sums) {
-      size_t count = outer * body.chunksOf(sum->depth) * body.vector;
-      auto known = evaluate(sum->score, zeroLike(sum->score));
-      shareScores(known);
-      llvm::copy(addProduct(*sum, ValueRange(in).slice(next, count)), in.begin() + next);
+      size_t count = outer * body.sumsOf(sum->depth);
+      Values scores = evaluate(sum->score, zeroLike(sum->score));
+      llvm::copy(addProduct(*sum, scores, ValueRange(in).slice(next, count)), in.begin() + next);
       next += count;
     }
     return in;
@@ -473,7 +490,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
     }
   size_t next = reductions.size() * outer;
   for (const TileSum *sum : sums) {
-    size_t count = outer * body.chunksOf(sum->depth) * body.vector;
+    size_t count = outer * body.sumsOf(sum->depth);
     for (int64_t r = 0; r < outer; ++r)
       for (size_t i = next + r * count / outer; i < next + (r + 1) * count / outer; ++i)
         for (int division = 0; division < sum->division; ++division)
@@ -484,15 +501,15 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
 }
 
 void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRange state) {
-  int64_t chunks = body.chunksOf(sumOf.depth), lanes = sumOf.depth % body.vector == 0 ? body.vector : 1;
+  int64_t count = body.sumsOf(sumOf.depth), lanes = sumOf.depth % body.neighbours() == 0 ? body.neighbours() : 1;
   Type scalar = getElementTypeOrSelf(sumOf.output.getType());
   emitter.pass = passOf(sumOf.depth);
   emitter.extents[space.depthLoop()] = sumOf.depth;
+  int64_t most = body.sharing() * count; // beyond the result's end where it is more
   for (int64_t r = 0; r < body.outerOfThread; ++r)
-    for (int64_t chunk = 0; chunk < chunks; ++chunk)
-      for (int64_t first = 0; first < body.vector; first += lanes) {
-        Value depth = sum(product(sum(column, index(chunk * side)), body.vector), index(first)), inside = outerInside[r];
-        if ((chunk + 1) * side * body.vector > sumOf.depth) {
+    for (int64_t first = 0; first < count; first += lanes) {
+        Value depth = depthOf(first), inside = outerInside[r];
+        if (most > sumOf.depth) {
           Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, depth, index(sumOf.depth));
           inside = inside ? arith::AndIOp::create(b, inside, within).getResult() : within;
         }
@@ -501,7 +518,7 @@ void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRa
           emitter.loopValues[space.depthLoop()] = depth;
           emitter.lanes = lanes;
           emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
-          size_t at = (r * chunks + chunk) * body.vector + first;
+          size_t at = r * count + first;
           Value x = state[at];
           if (lanes > 1) {
             auto type = VectorType::get({lanes}, body.type);

@@ -1,8 +1,8 @@
 //===- KernelTiles.h - Kernels that keep scores in registers -------*- C++ -*-===//
 //
-// Emits a kernel of tiles (Tiles.h) as what a thread of a GPU's block does. 16 x 16 threads: those with the same first number share rows
-// of the outer dimension. Operands go through the block's memory, tile by tile; so do scores on their way from the thread that made them
-// to those that sum them up, within a warp.
+// Emits a kernel of tiles (Tiles.h) as what a thread of a GPU's block does. Operands go through the block's memory, tile by tile. Without
+// tensor cores 16 x 16 threads each make some scores, and 16 of a warp share rows; scores go through the block's memory from the thread
+// that made them to those that sum them up. On tensor cores the four threads of a row have them in registers as the next product takes them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LOWER_KERNELTILES_H
@@ -31,11 +31,21 @@ private:
   void reduceRow(KernelEmitter &emitter, const TileRowReduction &reduction);
   void emitRound(KernelEmitter &emitter, unsigned round);
   void loadOperand(KernelEmitter &emitter, const TileOperand &operand, mlir::Value base);
-  /// Elements of scores of this thread, row by row, as the block's memory has their operands.
+  /// Elements of scores of this thread, row by row, of their operands in the block's memory.
   Values multiply(const TileScore &score);
-  /// Adds the tile of scores that lies in the block's memory, times the operand.
-  Values addProduct(const TileSum &sum, mlir::ValueRange before);
+  /// `before`, and the tile of scores times the operand.
+  Values addProduct(const TileSum &sum, llvm::ArrayRef<mlir::Value> scores, mlir::ValueRange before);
+  // KernelTensors.cpp: the same by tensor cores.
+  Values multiplyOnTensorCores(const TileScore &score);
+  Values addProductOnTensorCores(const TileSum &sum, llvm::ArrayRef<mlir::Value> scores, mlir::ValueRange before);
+  mlir::Value loadPair(int64_t bytes, mlir::Value element);
+  mlir::Value pack(mlir::Value low, mlir::Value high);
   void shareScores(llvm::ArrayRef<mlir::Value> elements);
+
+  // Where in a tile the rows and columns of this thread are, and in a row of a result what it has of it.
+  mlir::Value rowOf(int64_t number);
+  mlir::Value columnOf(int64_t number);
+  mlir::Value depthOf(int64_t number);
   void storeSum(KernelEmitter &emitter, const TileSum &sum, mlir::ValueRange elements);
   void storeRows(KernelEmitter &emitter);
   void describe(const KernelEmitter &emitter);
@@ -66,7 +76,8 @@ private:
   llvm::SmallVector<mlir::Type> types;
   llvm::StringMap<mlir::Value> knownNumbers;
   mlir::Block *entry = nullptr;
-  mlir::Value sharedMemory, threadNumber, row, column; ///< `row`, `column`: of 16 x 16 threads, as i64
+  mlir::Value sharedMemory, threadNumber;
+  mlir::Value row, column; ///< the first row of the thread, and its number among those that share it
   Values batchValues;
   mlir::Value outerBase, innerBase;
   mlir::Value firstInner, lastInner; ///< tiles of the inner dimension

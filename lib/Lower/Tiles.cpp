@@ -13,6 +13,8 @@ using namespace para;
 static constexpr int64_t mostSharedBytes = 96 << 10;
 /// Registers of 32 bits for products and sums; a thread of 256 has 255 in all.
 static constexpr int64_t mostRegisters = 128;
+/// The same of 128 threads, which may have as many; what they hold of operands is little.
+static constexpr int64_t mostTensorRegisters = 176;
 
 int64_t TileSpace::allRows() const { return productOf(batch) * rows; }
 int64_t TileSpace::scores() const { return allRows() * columns; }
@@ -249,41 +251,75 @@ private:
 
 bool TileBody::collect(FactsCache &facts) { return Collector(*this, facts).run(); }
 
-bool TileBody::choose() {
-  Type scalar = getElementTypeOrSelf(scores.front().op->getResult(0).getType());
-  type = scalar.isF64() ? scalar : Type(Float32Type::get(scalar.getContext()));
-  int64_t bytes = elementBytes(type), words = bytes / 4;
-  vector = 16 / bytes;
-  std::optional<std::pair<int64_t, int64_t>> best;
-  for (int64_t o : {4, 2, 1})
-    for (int64_t i : {4, 2, 1}) {
-      outerOfThread = o;
-      innerOfThread = i;
-      int64_t registers = o * i * words * int64_t(scores.size()) + 3 * o * words, shared = 0;
-      for (const TileSum &sum : sums)
-        registers += o * vector * words * chunksOf(sum.depth);
-      for (TileOperand &operand : operands) {
-        // Of odd many vectors: a column's elements lie in different banks.
-        operand.stride = (paddedDepth(operand.depth) / vector | 1) * vector;
-        operand.offset = shared;
-        shared += (operand.isOuter ? outerTile() : innerTile()) * operand.stride * bytes;
-      }
-      shared += sums.empty() ? 0 : outerTile() * scoreStride() * bytes;
-      bool isTooLarge = (o > 1 && 16 * (o / 2) >= space.outer()) || (i > 1 && 16 * (i / 2) >= space.inner());
-      if (registers <= mostRegisters && shared <= mostSharedBytes && !isTooLarge && (!best || o * i > best->first * best->second))
-        best = {o, i};
-    }
-  if (!best)
-    return false;
-  std::tie(outerOfThread, innerOfThread) = *best;
+int64_t TileBody::paddedDepth(int64_t depth) const {
+  int64_t unit = onTensorCores ? 16 : vector;
+  return llvm::divideCeil(depth, unit) * unit;
+}
+
+int64_t TileBody::sumsOf(int64_t depth) const {
+  return onTensorCores ? paddedDepth(depth) / 4 : llvm::divideCeil(paddedDepth(depth) / vector, 16) * vector;
+}
+
+/// That of all operands of products, where tensor cores take it; else null.
+Type TileBody::narrowType() const {
+  Type narrow = getElementTypeOrSelf(operands.front().value.getType());
+  bool isOne = narrow.isF16() || narrow.isBF16();
+  for (const TileOperand &operand : operands)
+    isOne = isOne && getElementTypeOrSelf(operand.value.getType()) == narrow;
+  for (const TileSum &sum : sums)
+    isOne = isOne && getElementTypeOrSelf(sum.score.getType()) == narrow;
+  return isOne ? narrow : Type();
+}
+
+bool TileBody::place() {
+  int64_t words = onTensorCores ? 1 : elementBytes(type) / 4, bytes = elementBytes(stored);
+  int64_t registers = outerOfThread * innerOfThread * words * int64_t(scores.size()) + 3 * outerOfThread * words;
+  for (const TileSum &sum : sums)
+    registers += outerOfThread * words * sumsOf(sum.depth);
   sharedBytes = 0;
   for (TileOperand &operand : operands) {
+    // Of odd many vectors: a column's elements lie in different banks.
+    operand.stride = (paddedDepth(operand.depth) / vector | 1) * vector;
     operand.offset = sharedBytes;
     sharedBytes += (operand.isOuter ? outerTile() : innerTile()) * operand.stride * bytes;
   }
   sumOffset = sharedBytes;
-  sharedBytes += sums.empty() ? 0 : outerTile() * scoreStride() * bytes;
-  return true;
+  sharedBytes += sums.empty() || onTensorCores ? 0 : outerTile() * scoreStride() * bytes;
+  return registers <= (onTensorCores ? mostTensorRegisters : mostRegisters) && sharedBytes <= mostSharedBytes;
+}
+
+bool TileBody::choose() {
+  Type scalar = getElementTypeOrSelf(scores.front().op->getResult(0).getType());
+  type = scalar.isF64() ? scalar : Type(Float32Type::get(scalar.getContext()));
+  Type narrow = narrowType();
+  for (bool tensorCores : {true, false}) {
+    if (tensorCores && !narrow)
+      continue;
+    onTensorCores = tensorCores;
+    stored = tensorCores ? narrow : type;
+    vector = 16 / elementBytes(stored);
+    struct Choice {
+      int64_t warps, outer, inner;
+    };
+    std::optional<Choice> best;
+    int64_t most = 0;
+    for (int64_t o : {4, 2, 1})
+      for (int64_t i : {4, 2, 1}) {
+        warps = tensorCores ? o : 8;
+        outerOfThread = tensorCores ? 2 : o;
+        innerOfThread = tensorCores ? 4 * i : i;
+        bool isTooLarge = (o > 1 && 16 * (o / 2) >= space.outer()) || (i > 1 && 16 * (i / 2) >= space.inner());
+        if (place() && !isTooLarge && o * i > most) {
+          most = o * i;
+          best = {warps, outerOfThread, innerOfThread};
+        }
+      }
+    if (!best)
+      continue;
+    warps = best->warps, outerOfThread = best->outer, innerOfThread = best->inner;
+    return place();
+  }
+  return false;
 }
 
 bool TileBody::analyze(Block *block, const TileSpace &space, FactsCache &facts, TileBody &body) {

@@ -104,17 +104,26 @@ struct TileBody {
   /// The maximum and the sum of exponentials that one round finds; null where there are none.
   mlir::Operation *maximum = nullptr, *exponentials = nullptr;
 
-  // What a thread does: of 16 x 16 threads each has `outer` rows, one after another, and every 16th of `inner` columns.
+  /// Whether products are made by tensor cores, of narrow elements; a warp has 16 rows of the outer dimension then. Else 16 x 16 threads each
+  /// have some rows, one after another, and every 16th column.
+  bool onTensorCores = false;
+  int64_t warps = 8;
+  // Rows and columns of scores that a thread has.
   int64_t outerOfThread = 0, innerOfThread = 0;
-  int64_t sharedBytes = 0, sumOffset = 0; ///< `sumOffset`: where a tile of scores lies
-  int64_t vector = 1;                     ///< elements in 16 bytes
+  int64_t sharedBytes = 0, sumOffset = 0; ///< `sumOffset`: where a tile of scores lies; tensor cores take them from registers
   mlir::Type type;                        ///< that sums are made in
-  int64_t outerTile() const { return 16 * outerOfThread; }
-  int64_t innerTile() const { return 16 * innerOfThread; }
-  int64_t paddedDepth(int64_t depth) const { return (depth + vector - 1) / vector * vector; }
+  mlir::Type stored;                      ///< of operands in the block's memory
+  int64_t vector = 1;                     ///< such elements in 16 bytes
+  int64_t threads() const { return 32 * warps; }
+  /// Threads that share a row.
+  int64_t sharing() const { return onTensorCores ? 4 : 16; }
+  int64_t outerTile() const { return onTensorCores ? 16 * warps : 16 * outerOfThread; }
+  int64_t innerTile() const { return sharing() * innerOfThread; }
+  int64_t paddedDepth(int64_t depth) const;
   int64_t scoreStride() const { return innerTile() + vector; }
-  /// Vectors of a result's row that a thread has.
-  int64_t chunksOf(int64_t depth) const { return (paddedDepth(depth) / vector + 15) / 16; }
+  /// Of a row of a result, elements that a thread has, and how many of them lie side by side.
+  int64_t sumsOf(int64_t depth) const;
+  int64_t neighbours() const { return onTensorCores ? 2 : vector; }
 
   /// Finds all of that; false where a block has not the memory or a thread not the registers for it.
   static bool analyze(mlir::Block *block, const TileSpace &space, FactsCache &facts, TileBody &body);
@@ -122,6 +131,9 @@ struct TileBody {
 private:
   bool collect(FactsCache &facts);
   bool choose();
+  /// With these numbers for a thread; false where it has not the registers, or the block not the memory.
+  bool place();
+  mlir::Type narrowType() const;
 };
 
 /// Finds out whether one round is enough, which is then what `body` has.

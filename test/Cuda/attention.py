@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Attention in many forms: kernels that store no scores, rehearsed, against the host, which stores them.
 
-    test/Cuda/attention.py [--cases causal,gqa ...] [--precision f64 | f32] [--seeds N] [--keep FOLDER]
+    test/Cuda/attention.py [--cases causal,gqa ...] [--precision f64 | f32 | bf16 | f16] [--seeds N] [--keep FOLDER]
 
 Each case is a small model with weights before the queries, keys and values, and behind the sum, trained for two steps; gradients, parameters
-and loss are compared (over each tensor's largest element), and how many kernels of attention the program has. Exit status 1 if a case fails.
+and loss are compared (over each tensor's largest element), and how many kernels of attention the program has. In 16 bits both are held against the
+host's f64: the rehearsed program, which rounds at other places, may be twice as far from it as the host's of 16 bits is. Exit status 1 if
+a case fails.
 """
 
 import argparse
@@ -175,18 +177,21 @@ def check(case, folder, precision, seeds):
     kernels = report(model, flags)["families"].get("attention", {}).get("launches", 0)
     if kernels != case.kernels:
         return 0.0, f"{kernels} kernels of attention instead of {case.kernels}"
-    serial = train(model, flags, data)
+    serial, bound = train(model, flags, data), BOUNDS.get(precision)
+    if bound is None:
+        exact = train(model, [flag.replace(precision, "f64") for flag in flags], data)
+        bound, serial = 2 * recipes.difference(serial, exact)[0], exact
     worst = (0.0, "")
     for seed in range(seeds):
         os.environ["PARA_REHEARSE_SEED"] = str(seed)
         worst = max(worst, recipes.difference(train(model, [*flags, "--target=rehearsal"], data), serial))
-    return worst[0], "" if worst[0] <= BOUNDS[precision] else worst[1]
+    return worst[0], "" if worst[0] <= bound else f"{worst[1]}: above {bound:.1e}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--precision", choices=list(BOUNDS), default="f64")
+    parser.add_argument("--precision", choices=["f64", "f32", "bf16", "f16"], default="f64")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--keep", help="a folder in which the models stay")
     arguments = parser.parse_args()
