@@ -91,6 +91,16 @@ static void defineDevice(llvm::Module &module) {
         result = ir.CreateInsertElement(result, ir.CreateExtractValue(four, i), i);
       return result;
     });
+  for (bool isTransposed : {false, true})
+    define(isTransposed ? "para_gpu_load_transposed" : "para_gpu_load_matrices", [&](llvm::Function *f) {
+      llvm::Type *shared = llvm::PointerType::get(module.getContext(), 3);
+      llvm::Value *four = ir.CreateIntrinsic(isTransposed ? nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16 : nvvm_ldmatrix_sync_aligned_m8n8_x4_b16, {shared},
+                                             {ir.CreateAddrSpaceCast(f->getArg(0), shared)});
+      llvm::Value *result = llvm::PoisonValue::get(f->getReturnType());
+      for (unsigned i = 0; i < 4; ++i)
+        result = ir.CreateInsertElement(result, ir.CreateExtractValue(four, i), i);
+      return result;
+    });
   define("para_gpu_shared", [&](llvm::Function *f) {
     // What the launch says it needs.
     auto *type = llvm::ArrayType::get(ir.getInt8Ty(), 0);

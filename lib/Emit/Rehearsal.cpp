@@ -23,7 +23,7 @@ static bool waits(const llvm::Function &kernel) {
   for (const llvm::BasicBlock &block : kernel)
     for (const llvm::Instruction &instruction : block)
       if (auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && call->getCalledFunction())
-        for (StringRef name : {"para_gpu_barrier", "para_gpu_group_barrier", "para_gpu_shuffle", "para_gpu_multiply"})
+        for (StringRef name : {"para_gpu_barrier", "para_gpu_group_barrier", "para_gpu_shuffle", "para_gpu_multiply", "para_gpu_load_"})
           if (call->getCalledFunction()->getName().starts_with(name))
             return true;
   return false;
@@ -54,9 +54,21 @@ void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vect
   }
 }
 
-/// What tensor cores do, by the rehearsal: operands and result go through memory of the thread.
-static void defineProducts(llvm::Module &module) {
+/// What tensor cores do, by the rehearsal: operands and results go through memory of the thread.
+static void defineTensorCores(llvm::Module &module) {
   llvm::IRBuilder<> ir(module.getContext());
+  for (bool isTransposed : {false, true}) {
+    llvm::Function *function = module.getFunction(isTransposed ? "para_gpu_load_transposed" : "para_gpu_load_matrices");
+    if (!function || !function->isDeclaration())
+      continue;
+    function->setLinkage(llvm::GlobalValue::InternalLinkage);
+    ir.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", function));
+    llvm::Type *type = function->getReturnType();
+    llvm::Value *row = ir.CreateAlloca(type);
+    ir.CreateStore(ir.CreateAlignedLoad(type, function->getArg(0), llvm::Align(16)), row); // this thread's, and an access like others
+    ir.CreateCall(module.getOrInsertFunction("para_gpu_deal_rows", ir.getVoidTy(), ir.getPtrTy(), ir.getInt32Ty()), {row, ir.getInt32(isTransposed)});
+    ir.CreateRet(ir.CreateLoad(type, row));
+  }
   for (bool isHalf : {false, true}) {
     llvm::Function *function = module.getFunction(isHalf ? "para_gpu_multiply_f16" : "para_gpu_multiply_bf16");
     if (!function || !function->isDeclaration())
@@ -117,7 +129,7 @@ static void followAccesses(llvm::Function &function) {
 }
 
 void para::optimizeForRehearsal(llvm::Module &kernels, llvm::TargetMachine &machine) {
-  defineProducts(kernels);
+  defineTensorCores(kernels);
   scalarizeMasks(kernels, nullptr); // others would not be followed
   optimize(kernels, machine, true);
   scalarizeMasks(kernels, nullptr);

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace para;
@@ -50,4 +51,12 @@ Value DeviceCalls::multiply(ArrayRef<Value> left, ArrayRef<Value> right, Value b
   llvm::append_range(arguments, right);
   arguments.push_back(before);
   return call(type.isBF16() ? "para_gpu_multiply_bf16" : "para_gpu_multiply_f16", arguments, before.getType());
+}
+
+SmallVector<Value> DeviceCalls::loadMatrices(Value row, bool transposed) {
+  Value all = call(transposed ? "para_gpu_load_transposed" : "para_gpu_load_matrices", {row}, VectorType::get({4}, b.getI32Type()));
+  SmallVector<Value> result;
+  for (int64_t i = 0; i < 4; ++i)
+    result.push_back(vector::ExtractOp::create(b, all, ArrayRef<int64_t>{i}));
+  return result;
 }

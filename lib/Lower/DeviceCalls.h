@@ -29,6 +29,9 @@ public:
   /// By the tensor cores, together with the other threads of the warp: 16 x 8 sums over 16 terms, of which this thread has the four of
   /// `before` (f32). Four and two registers have two elements of `type` (f16 or bf16) each.
   mlir::Value multiply(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right, mlir::Value before, mlir::Type type);
+  /// Four matrices of 8 x 8 narrow elements in the block's memory, as `multiply` takes them: a warp's threads 8 i to 8 i + 7 tell where the rows
+  /// of matrix i begin. Thread 4 g + t gets elements 2 t and 2 t + 1 of row g of each; transposed, those of column g of rows 2 t and 2 t + 1.
+  llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value row, bool transposed);
 
 private:
   mlir::Value call(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments, mlir::Type result);

@@ -14,9 +14,6 @@
 using namespace mlir;
 using namespace para;
 
-/// Two elements that lie side by side.
-Value KernelTiles::loadPair(int64_t bytes, Value element) { return LLVM::LoadOp::create(b, b.getI32Type(), at(bytes, element), 4); }
-
 Value KernelTiles::pack(Value low, Value high) {
   auto type = VectorType::get({2}, body.stored);
   Value pair = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
@@ -28,24 +25,21 @@ Value KernelTiles::pack(Value low, Value high) {
 KernelTiles::Values KernelTiles::multiplyOnTensorCores(const TileScore &score) {
   const TileOperand &outer = body.operands[score.outer], &inner = body.operands[score.inner];
   int64_t tiles = body.innerTile() / 8;
-  Value group = arith::RemUIOp::create(b, arith::DivUIOp::create(b, threadNumber, index(4)), index(8)), pair = product(column, 2);
-  Values outerAt, innerAt;
-  for (int64_t r : {0, 1})
-    outerAt.push_back(sum(product(rowOf(r), outer.stride), pair));
-  for (int64_t tile = 0; tile < tiles; ++tile)
-    innerAt.push_back(sum(product(sum(group, index(8 * tile)), inner.stride), pair));
+  // Where the matrices' rows are that this thread tells: of 16 rows the lower and the upper eight, then of the columns further on; of two
+  // tiles of the other factor the columns and those further on, one tile after the other.
+  Value lane = arith::RemUIOp::create(b, threadNumber, index(32)), eight = arith::RemUIOp::create(b, lane, index(8));
+  Value second = arith::RemUIOp::create(b, arith::DivUIOp::create(b, lane, index(8)), index(2)), fourth = arith::DivUIOp::create(b, lane, index(16));
+  Value warpRow = product(arith::DivUIOp::create(b, threadNumber, index(32)), 16);
+  Value left = sum(product(sum(warpRow, sum(eight, product(second, 8))), outer.stride), product(fourth, 8));
+  Value right = sum(product(sum(eight, product(fourth, 8)), inner.stride), product(second, 8));
   auto four = VectorType::get({4}, body.type);
   Values none(tiles, arith::ConstantOp::create(b, four, b.getZeroAttr(four)));
   Values sums = loop(index(0), index(body.paddedDepth(score.depth)), 16, none, [&](Value depth, Values state) {
-    Values left;
-    for (int64_t half : {0, 8})
-      for (Value place : outerAt)
-        left.push_back(loadPair(outer.offset, sum(place, sum(depth, index(half)))));
-    for (auto [place, one] : llvm::zip_equal(innerAt, state)) {
-      Values right;
-      for (int64_t half : {0, 8})
-        right.push_back(loadPair(inner.offset, sum(place, sum(depth, index(half)))));
-      one = device.multiply(left, right, one, body.stored);
+    Values x = device.loadMatrices(at(outer.offset, sum(left, depth)), /*transposed=*/false);
+    for (int64_t tile = 0; tile < tiles; tile += 2) {
+      Values y = device.loadMatrices(at(inner.offset, sum(sum(right, depth), index(8 * tile * inner.stride))), /*transposed=*/false);
+      for (int64_t i : {0, 1})
+        state[tile + i] = device.multiply(x, ArrayRef(y).slice(2 * i, 2), state[tile + i], body.stored);
     }
     return state;
   });
@@ -61,7 +55,9 @@ KernelTiles::Values KernelTiles::multiplyOnTensorCores(const TileScore &score) {
 KernelTiles::Values KernelTiles::addProductOnTensorCores(const TileSum &sumOf, ArrayRef<Value> scores, ValueRange before) {
   const TileOperand &operand = body.operands[sumOf.operand];
   int64_t tiles = body.paddedDepth(sumOf.depth) / 8, count = body.sumsOf(sumOf.depth), columns = body.innerOfThread;
-  Value group = arith::RemUIOp::create(b, arith::DivUIOp::create(b, threadNumber, index(4)), index(8));
+  // This thread tells a row of one of two tiles, of its lower or its upper eight.
+  Value lane = arith::RemUIOp::create(b, threadNumber, index(32));
+  Value rowAt = sum(product(arith::RemUIOp::create(b, lane, index(16)), operand.stride), product(arith::DivUIOp::create(b, lane, index(16)), 8));
   auto four = VectorType::get({4}, body.type);
   Values sums;
   for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -75,16 +71,10 @@ KernelTiles::Values KernelTiles::addProductOnTensorCores(const TileSum &sumOf, A
     for (int64_t half : {0, 2})
       for (int64_t r : {0, 1})
         left.push_back(pack(scores[r * columns + 4 * step + half], scores[r * columns + 4 * step + half + 1]));
-    Value first = sum(product(column, 2), index(16 * step));
-    for (int64_t tile = 0; tile < tiles; ++tile) {
-      auto element = [&](int64_t offset) {
-        Value place = sum(product(sum(first, index(offset)), operand.stride), sum(group, index(8 * tile)));
-        return LLVM::LoadOp::create(b, body.stored, at(operand.offset, place), 2).getResult();
-      };
-      Values right;
-      for (int64_t half : {0, 8})
-        right.push_back(pack(element(half), element(half + 1)));
-      sums[tile] = device.multiply(left, right, sums[tile], body.stored);
+    for (int64_t tile = 0; tile < tiles; tile += 2) {
+      Values right = device.loadMatrices(at(operand.offset, sum(rowAt, index(16 * step * operand.stride + 8 * tile))), /*transposed=*/true);
+      for (int64_t i : {0, 1})
+        sums[tile + i] = device.multiply(left, ArrayRef(right).slice(2 * i, 2), sums[tile + i], body.stored);
     }
   }
   Values result(before.begin(), before.end());

@@ -38,7 +38,6 @@ private:
   // KernelTensors.cpp: the same by tensor cores.
   Values multiplyOnTensorCores(const TileScore &score);
   Values addProductOnTensorCores(const TileSum &sum, llvm::ArrayRef<mlir::Value> scores, mlir::ValueRange before);
-  mlir::Value loadPair(int64_t bytes, mlir::Value element);
   mlir::Value pack(mlir::Value low, mlir::Value high);
   void shareScores(llvm::ArrayRef<mlir::Value> elements);
 

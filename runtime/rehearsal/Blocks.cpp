@@ -24,7 +24,7 @@ using namespace para::runtime::rehearsal;
 
 namespace {
 enum class State { Ready, AtBarrier, InGroup, Ended };
-enum class Meeting { Barrier, Shuffle, Product };
+enum class Meeting { Barrier, Shuffle, Product, Rows };
 
 struct Thread {
   jmp_buf place; ///< where it waits
@@ -35,6 +35,8 @@ struct Thread {
   const int32_t *operands = nullptr; ///< of a product
   float *sums = nullptr;
   bool isHalf = false;
+  int32_t *row = nullptr; ///< to be dealt out
+  bool isTransposed = false;
   std::unique_ptr<char[]> stack;
 };
 
@@ -120,6 +122,19 @@ void multiply(Thread *threads) {
         threads[i].sums[n] += left[i / 4 + 8 * (n / 2)][k] * right[k][2 * (i % 4) + n % 2];
 }
 
+void dealRows(Thread *threads) {
+  uint16_t rows[warp][8];
+  for (int32_t i = 0; i < warp; ++i)
+    std::memcpy(rows[i], threads[i].row, sizeof(rows[i]));
+  for (int32_t i = 0; i < warp; ++i)
+    for (int32_t matrix = 0; matrix < 4; ++matrix) {
+      int32_t g = i / 4, t = i % 4;
+      auto at = [&](int32_t row, int32_t column) { return uint32_t(rows[8 * matrix + row][column]); };
+      uint32_t low = threads[i].isTransposed ? at(2 * t, g) : at(g, 2 * t), high = threads[i].isTransposed ? at(2 * t + 1, g) : at(g, 2 * t + 1);
+      threads[i].row[matrix] = int32_t(low | high << 16);
+    }
+}
+
 /// Frees the threads of a group when all of them are there.
 bool releaseGroup(int32_t first, uint32_t group) {
   Meeting meeting = block->all[size_t(block->current)].meeting;
@@ -135,12 +150,14 @@ bool releaseGroup(int32_t first, uint32_t group) {
       if (other.group != group)
         misuse("threads of a warp wait for different groups");
       if (other.meeting != meeting)
-        misuse("threads of a group meet for different things: a shuffle, a product, or a barrier");
+        misuse("threads of a group meet for different things: a shuffle, a product, rows, or a barrier");
       if (meeting == Meeting::Product && other.isHalf != block->all[size_t(first)].isHalf)
         misuse("threads of a warp multiply elements of different types");
     }
   if (meeting == Meeting::Product)
     multiply(&block->all[size_t(first)]);
+  if (meeting == Meeting::Rows)
+    dealRows(&block->all[size_t(first)]);
   int32_t values[warp];
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1)
@@ -221,6 +238,13 @@ void para_gpu_multiply(const int32_t *operands, float *sums, int32_t isHalf) {
   mine.sums = sums;
   mine.isHalf = isHalf != 0;
   meet(0, 0, -1, Meeting::Product);
+}
+
+void para_gpu_deal_rows(int32_t *row, int32_t isTransposed) {
+  Thread &mine = block->all[size_t(block->current)];
+  mine.row = row;
+  mine.isTransposed = isTransposed != 0;
+  meet(0, 0, -1, Meeting::Rows);
 }
 
 void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes) {
