@@ -13,7 +13,8 @@
 using namespace mlir;
 using namespace para;
 
-void para::noteFacts(rt::KernelOp kernel, StringRef family, ArrayRef<Attribute> nodes, double flops, ArrayRef<BufferTraffic> traffic) {
+void para::noteFacts(rt::KernelOp kernel, StringRef family, ArrayRef<Attribute> nodes, double flops, ArrayRef<BufferTraffic> traffic,
+                     const KernelProduct &product) {
   Builder b(kernel.getContext());
   auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); };
   int64_t moved = 0, least = 0;
@@ -27,6 +28,8 @@ void para::noteFacts(rt::KernelOp kernel, StringRef family, ArrayRef<Attribute> 
   }
   kernel->setAttr("rt.facts", b.getDictionaryAttr({b.getNamedAttr("family", b.getStringAttr(family)), b.getNamedAttr("nodes", b.getArrayAttr(nodes)),
                                                    b.getNamedAttr("flops", b.getF64FloatAttr(flops)), number("moved", moved), number("least", least),
+                                                   b.getNamedAttr("product", b.getDenseI64ArrayAttr({product.batch, product.m, product.n, product.k})),
+                                                   b.getNamedAttr("tensor_cores", b.getBoolAttr(product.onTensorCores)),
                                                    b.getNamedAttr("buffers", b.getArrayAttr(buffers))}));
 }
 

@@ -14,11 +14,10 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace para;
-
-/// Without tensor cores a block has so many threads in each of two directions; a row of them is half of a warp.
-static constexpr int64_t side = 16;
 
 KernelTiles::KernelTiles(rt::KernelOp kernel, FactsCache &facts, ArrayRef<int64_t> alignments)
     : kernel(kernel), facts(facts), alignments(alignments), b(kernel.getLoc(), kernel.getContext()), device(b, kernel->getParentOfType<ModuleOp>()),
@@ -35,12 +34,12 @@ Value KernelTiles::rowOf(int64_t number) { return sum(row, index(body.onTensorCo
 Value KernelTiles::columnOf(int64_t number) {
   if (body.onTensorCores)
     return sum(product(column, 2), index(8 * (number / 2) + number % 2));
-  return sum(column, index(side * number));
+  return sum(column, index(body.sharing() * number));
 }
 Value KernelTiles::depthOf(int64_t number) {
   if (body.onTensorCores)
     return columnOf(number);
-  return sum(product(sum(column, index(side * (number / body.vector))), body.vector), index(number % body.vector));
+  return sum(product(sum(column, index(body.sharing() * (number / body.vector))), body.vector), index(number % body.vector));
 }
 Value KernelTiles::zero() { return arith::ConstantOp::create(b, body.type, b.getZeroAttr(body.type)); }
 Value KernelTiles::convert(Value x, Type scalar) { return getElementTypeOrSelf(x.getType()) == scalar ? x : scalar::cast(b, x, scalar); }
@@ -185,7 +184,7 @@ void KernelTiles::enter(KernelEmitter &emitter) {
 void KernelTiles::reduceRow(KernelEmitter &emitter, const TileRowReduction &reduction) {
   Type scalar = getElementTypeOrSelf(reduction.op->getResult(0).getType());
   ReductionKind kind = cast<ElementOpInterface>(reduction.op).getCombiner();
-  int64_t most = 16 / elementBytes(scalar), lanes = reduction.depth % most == 0 ? most : 1;
+  int64_t lanes = reduction.depth % body.vector == 0 ? body.vector : 1;
   TypedAttr identity = scalar::identity(scalar, kind);
   Type type = lanes > 1 ? Type(VectorType::get({lanes}, scalar)) : scalar;
   if (lanes > 1)
@@ -258,40 +257,6 @@ void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand
   leaveDepth(emitter);
 }
 
-KernelTiles::Values KernelTiles::multiply(const TileScore &score) {
-  if (body.onTensorCores)
-    return multiplyOnTensorCores(score);
-  const TileOperand &outer = body.operands[score.outer], &inner = body.operands[score.inner];
-  auto type = VectorType::get({body.vector}, body.type);
-  Values outerAt, innerAt;
-  for (int64_t r = 0; r < body.outerOfThread; ++r)
-    outerAt.push_back(product(rowOf(r), outer.stride));
-  for (int64_t c = 0; c < body.innerOfThread; ++c)
-    innerAt.push_back(product(columnOf(c), inner.stride));
-  auto load = [&](const TileOperand &operand, ArrayRef<Value> places, Value depth) {
-    Values vectors;
-    for (Value place : places)
-      vectors.push_back(LLVM::LoadOp::create(b, type, at(operand.offset, sum(place, depth)), 16));
-    return vectors;
-  };
-  Values none(body.outerOfThread * body.innerOfThread, zero());
-  Values sums = loop(index(0), index(body.paddedDepth(score.depth)), body.vector, none, [&](Value depth, Values state) {
-    Values x = load(outer, outerAt, depth), y = load(inner, innerAt, depth);
-    for (int64_t k = 0; k < body.vector; ++k) {
-      auto pick = [&](Value v) { return vector::ExtractOp::create(b, v, ArrayRef<int64_t>{k}).getResult(); };
-      Values xs = llvm::map_to_vector(x, pick), ys = llvm::map_to_vector(y, pick);
-      for (int64_t r = 0; r < body.outerOfThread; ++r)
-        for (int64_t c = 0; c < body.innerOfThread; ++c) {
-          Value &one = state[r * body.innerOfThread + c];
-          one = scalar::add(b, one, scalar::mul(b, xs[r], ys[c]));
-        }
-    }
-    return state;
-  });
-  Type scalar = getElementTypeOrSelf(score.op->getResult(0).getType());
-  return llvm::map_to_vector(sums, [&](Value v) { return convert(v, scalar); });
-}
-
 void KernelTiles::moveTo(KernelEmitter &emitter, int64_t outer, int64_t inner) {
   emitter.startBody();
   emitter.loopValues[space.outerLoop()] = outerPlaces[outer];
@@ -305,249 +270,6 @@ Value KernelTiles::acrossRow(Value part, ReductionKind kind) {
   for (int64_t distance = body.sharing() / 2; distance >= 1; distance /= 2)
     part = scalar::combine(b, kind, part, device.exchange(part, distance, all));
   return part;
-}
-
-/// Those of a row are written and read by threads of one warp.
-void KernelTiles::shareScores(ArrayRef<Value> elements) {
-  for (int64_t r = 0; r < body.outerOfThread; ++r)
-    for (int64_t c = 0; c < body.innerOfThread; ++c) {
-      Value place = sum(product(rowOf(r), body.scoreStride()), columnOf(c));
-      LLVM::StoreOp::create(b, convert(elements[r * body.innerOfThread + c], body.type), at(body.sumOffset, place), elementBytes(body.type));
-    }
-  device.wait(arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
-}
-
-KernelTiles::Values KernelTiles::addProduct(const TileSum &sumOf, ArrayRef<Value> elements, ValueRange before) {
-  if (body.onTensorCores)
-    return addProductOnTensorCores(sumOf, elements, before);
-  shareScores(elements);
-  const TileOperand &operand = body.operands[sumOf.operand];
-  auto type = VectorType::get({body.vector}, body.type);
-  int64_t chunks = body.sumsOf(sumOf.depth) / body.vector, padded = body.paddedDepth(sumOf.depth);
-  Values columns, rows;
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    Value first = depthOf(chunk * body.vector);
-    if ((chunk + 1) * side * body.vector > padded) // What is beyond the end is not stored.
-      first = arith::MinUIOp::create(b, first, index(padded - body.vector));
-    columns.push_back(first);
-  }
-  for (int64_t r = 0; r < body.outerOfThread; ++r)
-    rows.push_back(product(rowOf(r), body.scoreStride()));
-  Values sums = loop(index(0), index(body.innerTile()), body.vector, before, [&](Value first, Values state) {
-    Values scores;
-    for (Value place : rows)
-      scores.push_back(LLVM::LoadOp::create(b, type, at(body.sumOffset, sum(place, first)), 16));
-    for (int64_t k = 0; k < body.vector; ++k) {
-      Value place = product(sum(first, index(k)), operand.stride);
-      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-        Value y = LLVM::LoadOp::create(b, type, at(operand.offset, sum(place, columns[chunk])), 16);
-        for (int64_t r = 0; r < body.outerOfThread; ++r) {
-          Value x = vector::ExtractOp::create(b, scores[r], ArrayRef<int64_t>{k});
-          for (int64_t i = 0; i < body.vector; ++i) {
-            Value &one = state[(r * chunks + chunk) * body.vector + i];
-            one = scalar::add(b, one, scalar::mul(b, x, vector::ExtractOp::create(b, y, ArrayRef<int64_t>{i})));
-          }
-        }
-      }
-    }
-    return state;
-  });
-  device.wait(arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
-  return sums;
-}
-
-void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
-  int64_t outer = body.outerOfThread, inner = body.innerOfThread;
-  SmallVector<Operation *> reductions;
-  SmallVector<const TileSum *> sums;
-  llvm::SetVector<Value> roots;
-  for (const TileReduction &reduction : body.reductions)
-    if (reduction.round == round) {
-      reductions.push_back(reduction.op);
-      roots.insert(reduction.op->getOperand(0));
-    }
-  for (const TileSum &sum : body.sums)
-    if (sum.round == round) {
-      sums.push_back(&sum);
-      roots.insert(sum.score);
-    }
-  // What the round is made of.
-  for (size_t i = 0; i < roots.size(); ++i)
-    if (Operation *op = roots[i].getDefiningOp(); op && !facts.get(op).reduction)
-      roots.insert(op->operand_begin(), op->operand_end());
-  SmallVector<const TileScore *> scores;
-  llvm::SetVector<unsigned> operands;
-  for (const TileScore &score : body.scores)
-    if (roots.contains(score.op->getResult(0))) {
-      scores.push_back(&score);
-      operands.insert(score.inner);
-    }
-  for (const TileSum *sum : sums)
-    operands.insert(sum->operand);
-
-  auto scalarOf = [](Operation *op) { return getElementTypeOrSelf(op->getResult(0).getType()); };
-  auto identityOf = [&](Operation *op) -> Value {
-    return arith::ConstantOp::create(b, scalarOf(op), scalar::identity(scalarOf(op), cast<ElementOpInterface>(op).getCombiner()));
-  };
-  Values state;
-  for (Operation *op : reductions)
-    state.append(outer, identityOf(op));
-  for (const TileSum *sum : sums)
-    state.append(outer * body.sumsOf(sum->depth), zero());
-
-  state = loop(firstInner, lastInner, 1, state, [&](Value tile, Values in) {
-    innerBase = product(tile, body.innerTile());
-    device.wait();
-    for (unsigned operand : operands)
-      if (!body.operands[operand].isOuter)
-        loadOperand(emitter, body.operands[operand], innerBase);
-    device.wait();
-    innerPlaces.clear();
-    innerInside.clear();
-    for (int64_t c = 0; c < inner; ++c) {
-      Value place = sum(innerBase, columnOf(c)), inside;
-      if (space.inner() % body.innerTile() != 0) {
-        inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, place, index(space.inner()));
-        place = arith::MinUIOp::create(b, place, index(space.inner() - 1));
-      }
-      innerPlaces.push_back(place);
-      innerInside.push_back(inside);
-    }
-    emitter.pass = 0;
-    llvm::MapVector<Value, Values> known; // elements of scores of this thread
-    for (const TileScore *score : scores)
-      known[score->op->getResult(0)] = multiply(*score);
-    SmallVector<llvm::DenseMap<Value, Value>> ofRow(found.begin(), found.end());
-    /// The element of `v`, `otherwise` beyond the end; kept for what is made of it.
-    auto evaluate = [&](Value v, Value otherwise) {
-      Values all;
-      for (int64_t r = 0; r < outer; ++r)
-        for (int64_t c = 0; c < inner; ++c) {
-          moveTo(emitter, r, c);
-          emitter.rowValues = ofRow[r];
-          for (auto &[value, list] : known)
-            emitter.rowValues[value] = list[r * inner + c];
-          Value x = emitter.element(v, space.scoreIndex(shapeOf(v), b.getContext()));
-          emitter.finishBody();
-          all.push_back(innerInside[c] ? arith::SelectOp::create(b, innerInside[c], x, otherwise).getResult() : x);
-        }
-      known[v] = all;
-      return all;
-    };
-    auto zeroLike = [&](Value v) -> Value {
-      Type scalar = getElementTypeOrSelf(v.getType());
-      return arith::ConstantOp::create(b, scalar, b.getZeroAttr(scalar));
-    };
-    auto addRows = [&](unsigned number, Operation *op, ArrayRef<Value> terms) {
-      for (int64_t r = 0; r < outer; ++r)
-        for (int64_t c = 0; c < inner; ++c)
-          in[number * outer + r] = scalar::combine(b, cast<ElementOpInterface>(op).getCombiner(), in[number * outer + r], terms[r * inner + c]);
-    };
-    size_t firstSum = reductions.size() * outer;
-    if (body.maximum) {
-      Type scalar = scalarOf(body.maximum);
-      Values e = evaluate(body.maximum->getOperand(0), identityOf(body.maximum)), scales;
-      Value lowest = arith::ConstantOp::create(b, b.getFloatAttr(scalar, APFloat::getLargest(cast<FloatType>(scalar).getFloatSemantics(), /*Negative=*/true)));
-      Value one = arith::ConstantOp::create(b, b.getFloatAttr(scalarOf(body.exponentials), 1.0));
-      for (int64_t r = 0; r < outer; ++r) {
-        Value greatest = e[r * inner];
-        for (int64_t c = 1; c < inner; ++c)
-          greatest = scalar::combine(b, ReductionKind::Max, greatest, e[r * inner + c]);
-        greatest = scalar::combine(b, ReductionKind::Max, in[r], acrossRow(greatest, ReductionKind::Max));
-        // Not below all numbers, from which nothing can be taken away.
-        Value base = scalar::max(b, greatest, lowest);
-        Value scale = math::ExpOp::create(b, scalar::sub(b, in[r], base));
-        in[r] = greatest;
-        ofRow[r][body.maximum->getResult(0)] = base;
-        ofRow[r][body.exponentials->getResult(0)] = one;
-        in[outer + r] = scalar::mul(b, in[outer + r], convert(scale, in[outer + r].getType()));
-        scales.push_back(convert(scale, body.type));
-      }
-      addRows(1, body.exponentials, evaluate(body.exponentials->getOperand(0), zeroLike(body.exponentials->getOperand(0))));
-      size_t next = firstSum;
-      for (const TileSum *sum : sums)
-        for (int64_t r = 0; r < outer; ++r)
-          for (int64_t i = 0; i < body.sumsOf(sum->depth); ++i, ++next)
-            in[next] = scalar::mul(b, in[next], scales[r]);
-    } else {
-      for (auto [number, op] : llvm::enumerate(reductions))
-        addRows(number, op, evaluate(op->getOperand(0), identityOf(op)));
-    }
-    size_t next = firstSum;
-    for (const TileSum *sum : sums) {
-      size_t count = outer * body.sumsOf(sum->depth);
-      Values scores = evaluate(sum->score, zeroLike(sum->score));
-      llvm::copy(addProduct(*sum, scores, ValueRange(in).slice(next, count)), in.begin() + next);
-      next += count;
-    }
-    return in;
-  });
-
-  for (auto [number, op] : llvm::enumerate(reductions))
-    for (int64_t r = 0; r < outer; ++r) {
-      Value part = state[number * outer + r];
-      found[r][op->getResult(0)] = op == body.maximum ? part : acrossRow(part, cast<ElementOpInterface>(op).getCombiner());
-    }
-  size_t next = reductions.size() * outer;
-  for (const TileSum *sum : sums) {
-    size_t count = outer * body.sumsOf(sum->depth);
-    for (int64_t r = 0; r < outer; ++r)
-      for (size_t i = next + r * count / outer; i < next + (r + 1) * count / outer; ++i)
-        for (int division = 0; division < sum->division; ++division)
-          state[i] = scalar::div(b, state[i], convert(found[r].lookup(body.exponentials->getResult(0)), body.type));
-    storeSum(emitter, *sum, ValueRange(state).slice(next, count));
-    next += count;
-  }
-}
-
-void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRange state) {
-  int64_t count = body.sumsOf(sumOf.depth), lanes = sumOf.depth % body.neighbours() == 0 ? body.neighbours() : 1;
-  Type scalar = getElementTypeOrSelf(sumOf.output.getType());
-  emitter.pass = passOf(sumOf.depth);
-  emitter.extents[space.depthLoop()] = sumOf.depth;
-  int64_t most = body.sharing() * count; // beyond the result's end where it is more
-  for (int64_t r = 0; r < body.outerOfThread; ++r)
-    for (int64_t first = 0; first < count; first += lanes) {
-        Value depth = depthOf(first), inside = outerInside[r];
-        if (most > sumOf.depth) {
-          Value within = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, depth, index(sumOf.depth));
-          inside = inside ? arith::AndIOp::create(b, inside, within).getResult() : within;
-        }
-        where(inside, [&] {
-          moveTo(emitter, r, -1);
-          emitter.loopValues[space.depthLoop()] = depth;
-          emitter.lanes = lanes;
-          emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
-          size_t at = r * count + first;
-          Value x = state[at];
-          if (lanes > 1) {
-            auto type = VectorType::get({lanes}, body.type);
-            x = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
-            for (int64_t i = 0; i < lanes; ++i)
-              x = vector::InsertOp::create(b, state[at + i], x, ArrayRef<int64_t>{i});
-          }
-          emitter.store(convert(x, scalar), emitter.pointers.lookup(sumOf.output), scalar, {sizeOf(sumOf.output)}, {sumOf.place});
-          emitter.finishBody();
-        });
-      }
-  leaveDepth(emitter);
-}
-
-/// What is one number a row, by the first of the threads that have it.
-void KernelTiles::storeRows(KernelEmitter &emitter) {
-  if (body.rowOutputs.empty())
-    return;
-  emitter.pass = 0;
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, column, index(0));
-  for (int64_t r = 0; r < body.outerOfThread; ++r)
-    where(outerInside[r] ? arith::AndIOp::create(b, isFirst, outerInside[r]).getResult() : isFirst, [&] {
-      moveTo(emitter, r, -1);
-      for (Value v : body.rowOutputs) {
-        SmallVector<AffineExpr> place = space.rowIndex(shapeOf(v), b.getContext());
-        emitter.store(emitter.element(v, place), emitter.pointers.lookup(v), getElementTypeOrSelf(v.getType()), shapeOf(v), place);
-      }
-      emitter.finishBody();
-    });
 }
 
 void KernelTiles::describe(const KernelEmitter &emitter) {
@@ -577,6 +299,12 @@ void KernelTiles::describe(const KernelEmitter &emitter) {
       made += last - first;
     share = static_cast<double>(made) / static_cast<double>(needed.size() * llvm::divideCeil(space.inner(), body.innerTile()));
   }
+  KernelProduct product{productOf(space.batch), space.rows, space.columns, 0, body.onTensorCores};
+  for (const TileScore &score : body.scores)
+    product.k += score.depth * body.rounds;
+  for (const TileSum &sum : body.sums)
+    product.k += sum.depth;
+  product.k = std::max<int64_t>(1, std::llround(static_cast<double>(product.k) * share));
   llvm::SetVector<Attribute> nodes;
   for (Operation &op : block.without_terminator()) {
     const OpFacts &f = facts.get(&op);
@@ -586,5 +314,5 @@ void KernelTiles::describe(const KernelEmitter &emitter) {
     if (StringRef name = getNodeName(op.getLoc()); !name.empty() && !f.accesses.empty())
       nodes.insert(b.getStringAttr(name));
   }
-  noteFacts(kernel, "attention", nodes.getArrayRef(), flops, measureTraffic(streams, passes, pointers, sizes));
+  noteFacts(kernel, "attention", nodes.getArrayRef(), flops, measureTraffic(streams, passes, pointers, sizes), product);
 }

@@ -29,8 +29,10 @@ private:
   void enter(KernelEmitter &emitter);
   void leaveDepth(KernelEmitter &emitter);
   void reduceRow(KernelEmitter &emitter, const TileRowReduction &reduction);
+  // KernelTileRounds.cpp
   void emitRound(KernelEmitter &emitter, unsigned round);
   void loadOperand(KernelEmitter &emitter, const TileOperand &operand, mlir::Value base);
+  // KernelTileProducts.cpp
   /// Elements of scores of this thread, row by row, of their operands in the block's memory.
   Values multiply(const TileScore &score);
   /// `before`, and the tile of scores times the operand.
@@ -45,7 +47,9 @@ private:
   mlir::Value rowOf(int64_t number);
   mlir::Value columnOf(int64_t number);
   mlir::Value depthOf(int64_t number);
+  // KernelTileResults.cpp
   void storeSum(KernelEmitter &emitter, const TileSum &sum, mlir::ValueRange elements);
+  void storeTogether(KernelEmitter &emitter, const TileSum &sum, mlir::ValueRange elements);
   void storeRows(KernelEmitter &emitter);
   void describe(const KernelEmitter &emitter);
 

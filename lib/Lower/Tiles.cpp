@@ -271,6 +271,10 @@ Type TileBody::narrowType() const {
   return isOne ? narrow : Type();
 }
 
+bool TileBody::storesTogether(const TileSum &sum) const {
+  return onTensorCores && sum.round + 1 == rounds && sum.depth * elementBytes(sum.output.getType()) % 16 == 0;
+}
+
 bool TileBody::place() {
   int64_t words = onTensorCores ? 1 : elementBytes(type) / 4, bytes = elementBytes(stored);
   int64_t registers = outerOfThread * innerOfThread * words * int64_t(scores.size()) + 3 * outerOfThread * words;
@@ -285,6 +289,9 @@ bool TileBody::place() {
   }
   sumOffset = sharedBytes;
   sharedBytes += sums.empty() || onTensorCores ? 0 : outerTile() * scoreStride() * bytes;
+  for (const TileSum &sum : sums)
+    if (storesTogether(sum))
+      sharedBytes = std::max(sharedBytes, outerTile() * (paddedDepth(sum.depth) * elementBytes(sum.output.getType()) + 16));
   return registers <= (onTensorCores ? mostTensorRegisters : mostRegisters) && sharedBytes <= mostSharedBytes;
 }
 

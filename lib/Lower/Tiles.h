@@ -124,6 +124,8 @@ struct TileBody {
   /// Of a row of a result, elements that a thread has, and how many of them lie side by side.
   int64_t sumsOf(int64_t depth) const;
   int64_t neighbours() const { return onTensorCores ? 2 : vector; }
+  /// Whether a sum goes through the block's memory on its way out, which needs no operands any more.
+  bool storesTogether(const TileSum &sum) const;
 
   /// Finds all of that; false where a block has not the memory or a thread not the registers for it.
   static bool analyze(mlir::Block *block, const TileSpace &space, FactsCache &facts, TileBody &body);
