@@ -82,6 +82,8 @@ public:
   void requestStop(int signal) const { header->stopSignal.store(signal); }
   bool isReady() const { return header->ready.load(std::memory_order_acquire) == readyMark; }
   int32_t creator() const { return header->creator.load(); }
+  /// Of the creator's program; 0 until it is told.
+  std::atomic<uint64_t> &programHash() const { return header->programHash; }
 
   static int64_t bytesFor(int64_t ranks, int64_t communicators);
 
@@ -90,6 +92,7 @@ private:
   struct alignas(128) Header {
     std::atomic<uint64_t> ready;
     std::atomic<int32_t> creator, failedRank, stopSignal;
+    std::atomic<uint64_t> programHash;
   };
   Header *header = nullptr;
   RankBlock *rankBlocks = nullptr;

@@ -44,8 +44,8 @@ public:
   }
   /// Nodes of the graph as which the list that was run last went to the device; 0 if it went there call by call.
   virtual int64_t graphNodes() const { return 0; }
-  /// "runs its step ...", for --verbose; empty where there is nothing to tell.
-  virtual std::string stepText() const { return ""; }
+  /// For --verbose, each behind "rank 3 ": how steps ran, where this rank is.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// Since the start, by collectives and sends of compiled code.
   virtual int64_t bytesSent() const = 0;
   virtual int64_t arenaBytes() const = 0;

@@ -23,6 +23,9 @@ constexpr Spec specs[] = {
     {Setting::CommunicationTimeout, "PARA_COMMUNICATION_TIMEOUT", Kind::Seconds, 0, mostSeconds, 10,
      "seconds up to 1000000 are needed, or 0 to wait for ever"},
     {Setting::CudaGraphs, "PARA_CUDA_GRAPHS", Kind::Switch, 0, 1, 1, "1 runs steps as CUDA graphs where that is possible, 0 does not"},
+    {Setting::RegisterBuffers, "PARA_REGISTER_BUFFERS", Kind::Switch, 0, 1, 1, "1 registers the arena with NCCL where that is possible, 0 does not"},
+    {Setting::Bind, "PARA_BIND", Kind::Switch, 0, 1, 1, "1 binds ranks to the cores next to their GPUs, 0 does not"},
+    {Setting::RendezvousTimeout, "PARA_RENDEZVOUS_TIMEOUT", Kind::Seconds, 0.1, mostSeconds, 60, "seconds from 0.1 to 1000000 are needed"},
 };
 
 const Spec &specOf(Setting setting) {

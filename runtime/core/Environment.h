@@ -17,6 +17,9 @@ enum class Setting {
   RehearseTimeout,      ///< PARA_REHEARSE_TIMEOUT, seconds
   CommunicationTimeout, ///< PARA_COMMUNICATION_TIMEOUT, seconds; 0: for ever
   CudaGraphs,           ///< PARA_CUDA_GRAPHS
+  RegisterBuffers,      ///< PARA_REGISTER_BUFFERS
+  Bind,                 ///< PARA_BIND
+  RendezvousTimeout,    ///< PARA_RENDEZVOUS_TIMEOUT, seconds
 };
 
 /// Fails with a sentence for the first variable that is set to what it cannot be. An empty one is not set.

@@ -28,7 +28,7 @@ static int runRank(LaunchKind kind, const Manifest &manifest, const Flags &flags
   int64_t ranks = manifest.ranks(), lines = manifest.lines();
   std::unique_ptr<World> world;
   Status status = kind == LaunchKind::Mpi ? joinMpi(ranks, lines, flags.transport != "mpi", world)
-                                          : joinShared(kind, ranks, lines, world);
+                                          : joinShared(kind, {ranks, lines, manifest.target != "cuda" && manifest.target != "rehearsal"}, world);
   if (status.failed())
     return report(status);
   installStopHandlers(kind);

@@ -140,13 +140,17 @@ Status Worker::writeHyper(int64_t stepIndex) {
 }
 
 Status Worker::runActions(const std::vector<Bound> &actions) {
+  double began = nowSeconds();
   // Of a failure the back end has said what went wrong, with the node's name.
-  return device->run(&actions, [&] {
+  Status status = device->run(&actions, [&] {
     for (const Bound &action : actions)
       if (para_status status = action.segment->run(device->context(), action.microbatch, action.slot))
         return status;
     return para_status(PARA_OK);
   });
+  if (!flags.trace.empty())
+    trace.record(&actions == &step ? "step" : "validation", "step", Trace::stepsRow, began, nowSeconds(), 0);
+  return status;
 }
 
 Status Worker::readMeasured(const std::string &name, Measured &measured) {
@@ -221,8 +225,8 @@ void Worker::tellOfDevice() const {
   if (!flags.verbose)
     return;
   long long rank = world.rank();
-  if (std::string how = device->stepText(); !how.empty())
-    std::fprintf(stderr, "para: rank %lld %s\n", rank, how.c_str());
+  for (const std::string &note : device->notes())
+    std::fprintf(stderr, "para: rank %lld %s\n", rank, note.c_str());
   std::fprintf(stderr, "para: rank %lld took %lld bytes for its arena and %lld for libraries\n", rank, (long long)device->arenaBytes(),
                (long long)device->scratchBytes());
 }

@@ -59,6 +59,17 @@ Status World::broadcast(void *data, int64_t bytes) {
   return Status::success();
 }
 
+uint64_t World::shareProgress(uint64_t mine) {
+  const ControlBlock *block = control();
+  if (!block)
+    return mine;
+  block->rank(myRank).progress = mine;
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < numRanks; ++i)
+    sum += block->rank(i).progress.load();
+  return sum;
+}
+
 Status World::agree(const Status &mine) {
   if (numRanks == 1)
     return Status(mine).markKnownToAll();
@@ -94,6 +105,7 @@ template <typename Done> Status SharedWorld::waitFor(int64_t peer, Done done) {
     std::atomic<int32_t> &waitsFor;
     ~Mark() { waitsFor.store(-1, std::memory_order_relaxed); }
   } mark{block.rank(myRank).waitsFor};
+  Waiting waiting(*this);
   while (!done()) {
     waiter.pause();
     if (!waiter.isSlow())

@@ -28,7 +28,7 @@ para_status para_context::fail(const char *op, const std::string &cause, para_st
       *captureProblem = std::string("of ") + op + ": " + cause;
     return status;
   }
-  if (!control || control->claimFailure(rank))
+  if (world->claimFailure())
     std::fprintf(stderr, "para: rank %lld: %s: %s\n", (long long)rank, op, cause.c_str());
   return status;
 }

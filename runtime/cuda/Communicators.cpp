@@ -1,5 +1,6 @@
 //===- Communicators.cpp - Collectives by NCCL --------------------------------===//
 #include "Communicators.h"
+#include "core/Environment.h"
 
 #include <algorithm>
 
@@ -45,13 +46,69 @@ para_status Communicators::check(const char *op, const char *what, int result) {
   return result == 0 ? PARA_OK : ctx->fail(op, error(what, result));
 }
 
+Status Communicators::load() { return ctx->world->size() == 1 ? Status::success() : ctx->world->agree(loadNccl(nccl)); }
+
+int Communicators::allocateArena() {
+  size_t bytes = size_t(std::max<int64_t>(ctx->arenaBytes, 256));
+  bool isWanted = ctx->world->size() > 1 && isOn(Setting::RegisterBuffers);
+  void *made = nullptr;
+  if (isWanted && nccl.ncclMemAlloc && nccl.ncclMemFree && nccl.ncclMemAlloc(&made, bytes) == 0) {
+    arenaIsNccls = true;
+    ctx->arena = Address(reinterpret_cast<uintptr_t>(made));
+    return success;
+  }
+  return ctx->driver.cuMemAlloc(&ctx->arena, bytes);
+}
+
+void Communicators::freeArena() {
+  if (!ctx->arena)
+    return;
+  if (arenaIsNccls)
+    nccl.ncclMemFree(reinterpret_cast<void *>(uintptr_t(ctx->arena)));
+  else
+    ctx->driver.cuMemFree(ctx->arena);
+  ctx->arena = 0;
+}
+
+/// Registered memory is read and written in place by devices and switches that could not else. What cannot be registered is copied, as without.
+void Communicators::registerArena() {
+  if (!isOn(Setting::RegisterBuffers))
+    whyUnregistered = std::string(runtime::nameOf(Setting::RegisterBuffers)) + "=0";
+  else if (!nccl.ncclCommRegister || !nccl.ncclCommDeregister)
+    whyUnregistered = "this NCCL is older than 2.19";
+  if (!whyUnregistered.empty())
+    return;
+  forEach([&](Handle handle) {
+    if (handle == everyone) // Nothing goes over it.
+      return;
+    Handle registration = nullptr;
+    int result = nccl.ncclCommRegister(handle, reinterpret_cast<void *>(uintptr_t(ctx->arena)), size_t(ctx->arenaBytes), &registration);
+    if (result == 0)
+      registrations.push_back({handle, registration});
+    else
+      whyUnregistered = error("ncclCommRegister", result);
+  });
+}
+
+void Communicators::deregisterArena() {
+  for (auto [handle, registration] : registrations)
+    nccl.ncclCommDeregister(handle, registration);
+  registrations.clear();
+}
+
+std::string Communicators::registrationText() const {
+  if (ctx->world->size() == 1)
+    return "";
+  std::string why = whyUnregistered.empty() ? "" : " (" + whyUnregistered + ")";
+  return format("has its arena registered with %zu communicators", registrations.size()) + why;
+}
+
 Status Communicators::create() {
   World &world = *ctx->world;
   if (world.size() == 1) {
     groups.resize(ctx->manifest->communicators.size());
     return Status::success();
   }
-  PARA_TRY(world.agree(loadNccl(nccl)));
   NcclId id{};
   int result = world.rank() == 0 ? nccl.ncclGetUniqueId(&id) : 0;
   PARA_TRY(world.agree(result == 0 ? Status::success() : Status::error(error("ncclGetUniqueId", result))));
@@ -63,7 +120,9 @@ Status Communicators::create() {
     PARA_TRY(createGroup(ctx->manifest->members(i, ctx->rank), group));
     groups.push_back(group);
   }
-  return createChannels();
+  PARA_TRY(createChannels());
+  registerArena();
+  return Status::success();
 }
 
 Status Communicators::createGroup(const std::vector<int64_t> &members, Group &group) {
@@ -95,10 +154,12 @@ void Communicators::abort() {
 }
 
 Communicators::~Communicators() {
-  bool isBroken = (ctx->control && ctx->control->failedRank() >= 0) || (ctx->watch && ctx->watch->hasFailed());
+  bool isBroken = ctx->world->failedRank() >= 0 || (ctx->watch && ctx->watch->hasFailed());
   if (isBroken)
     abort();
   else
+    deregisterArena();
+  if (!isBroken)
     forEach([&](Handle handle) { nccl.ncclCommDestroy(handle); });
   for (auto *channels : {&outgoing, &incoming})
     for (auto &[peer, channel] : *channels) {
@@ -110,6 +171,7 @@ Communicators::~Communicators() {
     }
   for (auto &[tag, event] : sent)
     ctx->driver.cuEventDestroy(event.handle);
+  freeArena();
 }
 
 std::string Communicators::findError() const {

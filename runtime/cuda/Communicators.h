@@ -21,8 +21,15 @@ class Communicators {
 public:
   explicit Communicators(para_context *ctx) : ctx(ctx) {}
   ~Communicators();
-  /// Collective over all ranks.
+  /// NCCL's library, where there are several ranks. Collective over all ranks.
+  Status load();
+  /// The arena, which NCCL knows of from here on where it can. The result is the driver's.
+  int allocateArena();
+  void freeArena();
+  /// Collective over all ranks, behind both.
   Status create();
+  /// "has its arena registered with ...", for --verbose.
+  std::string registrationText() const;
   para_status run(CollectiveKind kind, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out, int64_t count,
                   int32_t dtype, int32_t reduction, const char *op);
   para_status send(int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer, int64_t bytes, const char *op);
@@ -44,6 +51,7 @@ private:
     Handle handle = nullptr, stream = nullptr, before = nullptr, after = nullptr;
     int other = 0;    ///< the other end's number in the channel
     int32_t line = 0; ///< as Manifest::lines counts
+    int32_t row = 0;  ///< of the trace
   };
   Status createGroup(const std::vector<int64_t> &members, Group &group);
   Status createChannels();
@@ -61,12 +69,17 @@ private:
     return ctx->watch->end(stream, what);
   }
   template <typename Visit> void forEach(Visit visit) const;
+  void registerArena();
+  void deregisterArena();
   std::string error(const char *what, int result) const;
   int allToAll(const Group &group, Handle queue, const void *in, void *out, int64_t bytes);
   para_context *ctx;
   Nccl nccl;
   Handle everyone = nullptr;
   std::atomic<bool> isAborted{false};
+  bool arenaIsNccls = false;                            ///< ncclMemAlloc made it
+  std::vector<std::pair<Handle, Handle>> registrations; ///< communicator, registration
+  std::string whyUnregistered;
   std::vector<Group> groups;
   std::map<int64_t, Channel> outgoing, incoming; ///< by the other stage
   std::map<int64_t, para_context::Event> sent;   ///< by tag: recorded behind the send

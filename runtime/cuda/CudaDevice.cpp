@@ -4,6 +4,7 @@
 #include "Convolution.h"
 #include "Matmul.h"
 #include "StepGraphs.h"
+#include "core/Affinity.h"
 #include "core/Environment.h"
 #include "rehearsal/Rehearsal.h"
 
@@ -29,7 +30,7 @@ public:
   explicit RehearsedRank(para_context &ctx) : ctx(ctx) {}
   const char *op() const override { return ctx.currentOp ? ctx.currentOp : "the start"; }
   void report(const char *op, const std::string &cause) override { ctx.fail(op, cause); }
-  bool othersFailed() const override { return ctx.control && ctx.control->failedRank() >= 0; }
+  bool othersFailed() const override { return ctx.world->failedRank() >= 0; }
   Address arena() const override { return ctx.arena; }
   int32_t sequence() const override { return ctx.sequence; }
   int64_t rank() const override { return ctx.rank; }
@@ -49,13 +50,14 @@ public:
   Status finishStep() override;
   Status run(const void *list, const std::function<para_status()> &enqueue) override;
   int64_t graphNodes() const override { return state.graphs->nodes(); }
-  std::string stepText() const override;
+  std::vector<std::string> notes() const override;
   int64_t bytesSent() const override { return state.bytesSent; }
   int64_t arenaBytes() const override { return state.arenaBytes; }
   int64_t scratchBytes() const override { return state.scratchBytes; }
 
 private:
   Status open();
+  void bindToDevice();
   Status loadCode(const para_program &program);
   Status allocate();
   Status fine(const char *what, int result) {
@@ -64,6 +66,7 @@ private:
   para_context state;
   RehearsedRank rehearsed{state};
   void *staging = nullptr; ///< pinned
+  std::string place;       ///< "is bound to ...", for --verbose
 };
 
 /// This rank's number on its host, as launchers tell it; else by its rank, for hosts with equally many.
@@ -80,6 +83,21 @@ int64_t localRank(const World &world, bool &isTold) {
 
 } // namespace
 
+/// This rank's host memory and the threads of libraries are to be next to the GPU, unless a launcher has bound it.
+void CudaDevice::bindToDevice() {
+  const char *root = "/sys";
+  char busId[32] = {};
+  if (!isOn(Setting::Bind) || state.driver.cuDeviceGetPCIBusId(busId, sizeof(busId), state.device) != success)
+    return;
+  Neighborhood neighborhood = findNeighborhood(root, busId);
+  if (neighborhood.node < 0)
+    place = "is not bound: the system does not tell of which NUMA node its GPU is, or has but one";
+  else if (isBound(root))
+    place = "stays on the cores to which it was bound";
+  else if (!bindTo(neighborhood, place))
+    place = format("is not bound: it may not run on the cores of NUMA node %d", neighborhood.node);
+}
+
 Status CudaDevice::open() {
   Driver &driver = state.driver;
   PARA_TRY(loadDriver(driver));
@@ -95,6 +113,7 @@ Status CudaDevice::open() {
   if (local >= count)
     return Status::error(format("rank %lld needs a GPU of its own: this machine shows %d", (long long)state.rank, count));
   PARA_TRY(fine("cuDeviceGet", driver.cuDeviceGet(&state.device, int(local))));
+  bindToDevice();
   PARA_TRY(fine("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&state.primary, state.device)));
   PARA_TRY(fine("cuCtxSetCurrent", driver.cuCtxSetCurrent(state.primary)));
   for (Handle &stream : state.streams)
@@ -122,7 +141,7 @@ Status CudaDevice::loadCode(const para_program &program) {
 Status CudaDevice::allocate() {
   size_t free = 0, total = 0;
   PARA_TRY(fine("cuMemGetInfo", state.driver.cuMemGetInfo(&free, &total)));
-  int result = state.driver.cuMemAlloc(&state.arena, size_t(std::max<int64_t>(state.arenaBytes, 256)));
+  int result = state.communicators->allocateArena();
   if (result != success)
     return Status::error(format("rank %lld cannot have its %lld bytes of GPU memory: %zu of %zu are free (%s)", (long long)state.rank,
                                 (long long)state.arenaBytes, free, total, state.driverError("cuMemAlloc", result).c_str()));
@@ -141,8 +160,11 @@ Status CudaDevice::create(const DeviceOptions &options) {
   PARA_TRY(state.world->agree(checkEnvironment()));
   if (state.manifest->target == "rehearsal" || isOn(Setting::Rehearse))
     rehearsal::start(&rehearsed, options.program);
+  PARA_TRY(state.world->agree(state.ranges.load("rank " + std::to_string(state.rank))));
   PARA_TRY(state.world->agree(open()));
   PARA_TRY(state.world->agree(loadCode(*options.program)));
+  state.communicators = std::make_unique<Communicators>(&state);
+  PARA_TRY(state.communicators->load());
   PARA_TRY(state.world->agree(allocate()));
   if (options.trace)
     state.timeline = std::make_unique<Timeline>(&state, options.trace);
@@ -151,7 +173,6 @@ Status CudaDevice::create(const DeviceOptions &options) {
     state.graphs->forbid("--trace asks when each operation runs");
   else if (!isOn(Setting::CudaGraphs))
     state.graphs->forbid(std::string(nameOf(Setting::CudaGraphs)) + "=0");
-  state.communicators = std::make_unique<Communicators>(&state);
   if (state.world->size() > 1) {
     state.watch = std::make_unique<Watch>(&state);
     PARA_TRY(state.world->agree(state.watch->start()));
@@ -170,11 +191,11 @@ CudaDevice::~CudaDevice() {
   if (state.watch)
     state.watch->stop();
   state.graphs.reset();
-  state.communicators.reset();
-  state.watch.reset();
   state.matmuls.reset();
   state.convolutions.reset();
   state.timeline.reset();
+  state.communicators.reset(); // and the arena with them
+  state.watch.reset();
   for (auto &[number, event] : state.events)
     driver.cuEventDestroy(event.handle);
   for (auto &scratch : state.scratch)
@@ -182,8 +203,6 @@ CudaDevice::~CudaDevice() {
       driver.cuMemFree(scratch.address);
   if (staging)
     driver.cuMemFreeHost(staging);
-  if (state.arena)
-    driver.cuMemFree(state.arena);
   if (state.module)
     driver.cuModuleUnload(state.module);
   for (Handle stream : state.streams)
@@ -217,10 +236,17 @@ Status CudaDevice::run(const void *list, const std::function<para_status()> &enq
   return state.graphs->enqueue(list, enqueue) == PARA_OK ? finishStep() : Status::error("");
 }
 
-std::string CudaDevice::stepText() const {
+std::vector<std::string> CudaDevice::notes() const {
+  std::vector<std::string> said;
+  if (!place.empty())
+    said.push_back(place);
+  if (std::string text = state.communicators->registrationText(); !text.empty())
+    said.push_back(text);
   if (int64_t nodes = state.graphs->nodes())
-    return format("runs its step as a CUDA graph of %lld nodes", (long long)nodes);
-  return "runs its step call by call" + (state.graphs->why().empty() ? ": it was run once, and graphs begin with the second run" : ": " + state.graphs->why());
+    said.push_back(format("runs its step as a CUDA graph of %lld nodes", (long long)nodes));
+  else
+    said.push_back("runs its step call by call: " + (state.graphs->why().empty() ? "it was run once, and graphs begin with the second run" : state.graphs->why()));
+  return said;
 }
 
 Status CudaDevice::finishStep() {
@@ -240,7 +266,7 @@ Status CudaDevice::finishStep() {
       double seconds = nowSeconds() - began;
       if (seconds < 0.002)
         continue;
-      if ((state.watch && state.watch->hasFailed()) || (state.control && state.control->failedRank() >= 0))
+      if ((state.watch && state.watch->hasFailed()) || state.world->failedRank() >= 0)
         return Status::error("");
       usleep(seconds < 0.1 ? 50 : 1000);
     }

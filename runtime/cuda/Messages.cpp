@@ -40,6 +40,8 @@ Status Communicators::createChannels() {
       channel.other = stage == from ? 1 : 0;
       status = openChannel(channel);
       ctx->watch->addLane(channel.stream);
+      if (ctx->timeline)
+        channel.row = ctx->timeline->addRow(stage == from ? "messages to stage " + std::to_string(to) : "messages from stage " + std::to_string(from));
       (stage == from ? outgoing[to] : incoming[from]) = channel;
     }
     PARA_TRY(ctx->world->agree(status));
@@ -69,10 +71,14 @@ para_status Communicators::send(int32_t stream, int32_t axis, int64_t peer, int6
   // Nothing waits behind it but who waits for the tag.
   if (para_status status = follow(*channel, stream, "send", op))
     return status;
+  if (ctx->timeline)
+    ctx->timeline->begin(channel->stream);
   if (para_status status = watched(channel->stream, {op, "send", channel->line}, [&] {
         return nccl.ncclSend(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream);
       }))
     return status;
+  if (ctx->timeline)
+    ctx->timeline->end(op, "send", channel->row, channel->stream, bytes);
   Driver &driver = ctx->driver;
   para_context::Event &event = sent[tag];
   event.recordedIn = ctx->listRuns;
@@ -91,10 +97,14 @@ para_status Communicators::receive(int32_t stream, int32_t axis, int64_t peer, v
     return PARA_ERROR;
   if (para_status status = follow(*channel, stream, "recv", op))
     return status;
+  if (ctx->timeline)
+    ctx->timeline->begin(channel->stream);
   if (para_status status = watched(channel->stream, {op, "receive", channel->line}, [&] {
         return nccl.ncclRecv(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream);
       }))
     return status;
+  if (ctx->timeline)
+    ctx->timeline->end(op, "recv", channel->row, channel->stream, bytes);
   Driver &driver = ctx->driver;
   int result = driver.cuEventRecord(channel->after, channel->stream);
   if (result == success)
@@ -126,7 +136,7 @@ para_status para_send(para_context *ctx, int32_t stream, int32_t axis, int64_t p
                       int64_t bytes, const char *op) {
   if (!ctx->isStream(stream))
     return ctx->fail(op, "send: there is no stream " + std::to_string(stream));
-  OpScope scope(ctx, stream, op, "send", bytes);
+  OpScope scope(ctx, stream, op, "send", bytes, true);
   return ctx->communicators->send(stream, axis, peer, tag, buffer, bytes, op);
 }
 
@@ -134,7 +144,7 @@ para_status para_recv(para_context *ctx, int32_t stream, int32_t axis, int64_t p
                       const char *op) {
   if (!ctx->isStream(stream))
     return ctx->fail(op, "recv: there is no stream " + std::to_string(stream));
-  OpScope scope(ctx, stream, op, "recv", bytes);
+  OpScope scope(ctx, stream, op, "recv", bytes, true);
   return ctx->communicators->receive(stream, axis, peer, buffer, bytes, op);
 }
 

@@ -34,6 +34,8 @@ int StepGraphs::join(Handle from, Handle to) {
 
 para_status StepGraphs::runCalls(const std::function<para_status()> &enqueue) {
   ++ctx->listRuns;
+  if (ctx->timeline)
+    ctx->timeline->restart();
   if (ctx->watch)
     ctx->watch->beginList();
   return enqueue();
@@ -92,10 +94,14 @@ para_status StepGraphs::enqueue(const void *key, const std::function<para_status
     return runCalls(enqueue);
   if (ctx->watch)
     ctx->watch->beginList(list.calls);
-  ctx->enter("the step");
+  const char *op = "the step";
+  ctx->enter(op);
+  ctx->ranges.push(op);
   ctx->bytesSent += list.bytesSent;
   lastNodes = list.nodes;
-  return ctx->check("the step", "cuGraphLaunch", ctx->driver.cuGraphLaunch(list.executable, ctx->streams[0]));
+  int result = ctx->driver.cuGraphLaunch(list.executable, ctx->streams[0]);
+  ctx->ranges.pop();
+  return ctx->check(op, "cuGraphLaunch", result);
 }
 
 } // namespace para::runtime::cuda

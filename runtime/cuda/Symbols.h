@@ -26,6 +26,7 @@ struct NcclId {
   X(int, cuDeviceGetCount, "cuDeviceGetCount", (int *))                                                                \
   X(int, cuDeviceGet, "cuDeviceGet", (int *, int))                                                                     \
   X(int, cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                                                       \
+  X(int, cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *, int, int))                                               \
   X(int, cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                                              \
   X(int, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Handle *, int))                                        \
   X(int, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int))                                             \
@@ -137,6 +138,13 @@ struct NcclId {
   X(int, ncclSend, "ncclSend", (const void *, size_t, int, int, Handle, Handle))                                       \
   X(int, ncclRecv, "ncclRecv", (void *, size_t, int, int, Handle, Handle))
 
+/// Since NCCL 2.19; null where it has none.
+#define PARA_NCCL_LATER_SYMBOLS(X)                                                                                     \
+  X(int, ncclMemAlloc, "ncclMemAlloc", (void **, size_t))                                                              \
+  X(int, ncclMemFree, "ncclMemFree", (void *))                                                                         \
+  X(int, ncclCommRegister, "ncclCommRegister", (Handle, void *, size_t, Handle *))                                     \
+  X(int, ncclCommDeregister, "ncclCommDeregister", (Handle, Handle))
+
 /// cublasLtMatmulAlgo_t and cublasLtMatmulHeuristicResult_t.
 struct BlasAlgorithm {
   uint64_t data[8];
@@ -169,6 +177,7 @@ struct Dnn {
 };
 struct Nccl {
   PARA_NCCL_SYMBOLS(PARA_DECLARE_SYMBOL)
+  PARA_NCCL_LATER_SYMBOLS(PARA_DECLARE_SYMBOL)
 };
 #undef PARA_DECLARE_SYMBOL
 

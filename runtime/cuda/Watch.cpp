@@ -135,7 +135,7 @@ void Watch::run() {
 bool Watch::look(double seconds) {
   Phase now = phase;
   quietSeconds += seconds;
-  if (ctx->control && ctx->control->failedRank() >= 0) {
+  if (ctx->world->failedRank() >= 0) {
     failed = true;
     return true;
   }
@@ -160,17 +160,16 @@ bool Watch::look(double seconds) {
   }
   connectSeconds = connects && local == localSeen ? connectSeconds + seconds : 0;
   connects = connects && connectSeconds < startFactor * timeoutSeconds;
-  bool isWorking = now == Phase::Works && !(ctx->control && ctx->control->rank(ctx->rank).waitsFor.load() >= 0);
+  bool isWorking = now == Phase::Works && !ctx->world->isWaiting();
   bool gotOn = local != localSeen || isWorking || connects || (rehearsal::isOn() && rehearsal::isBusy());
   localSeen = local;
   publish(gotOn);
-  uint64_t total = published;
-  for (int64_t i = 0; ctx->control && i < ctx->control->ranks(); ++i)
-    total += i == ctx->rank ? 0 : ctx->control->rank(i).progress.load();
+  uint64_t total = ctx->world->shareProgress(published);
   if (total != totalSeen)
     quietSeconds = 0;
   totalSeen = total;
-  double most = timeoutSeconds * (now == Phase::Starts ? startFactor : 1);
+  // Where ranks do not know of each other, one may do something of its own for a while.
+  double most = timeoutSeconds * (now == Phase::Starts || !ctx->world->sharesProgress() ? startFactor : 1);
   return timeoutSeconds > 0 && quietSeconds > most && reportStuck(quietSeconds);
 }
 
@@ -179,7 +178,6 @@ void Watch::publish(bool gotOn) {
   if (!ctx->control)
     return;
   RankBlock &mine = ctx->control->rank(ctx->rank);
-  mine.progress = published;
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<uint64_t> begun(base);
   for (size_t i = 0; current && i < current->entries.size(); ++i) {
@@ -264,12 +262,13 @@ std::string Watch::whoIsMissing(const Communication &what, uint64_t number) cons
     if (++missing > most)
       continue;
     said += missing > 1 ? "; " : "";
-    said += ctx->control ? whereIsRank(rank) : "rank " + std::to_string(rank);
+    std::string host = ctx->world->hostOf(rank);
+    said += ctx->control ? whereIsRank(rank) : "rank " + std::to_string(rank) + (host.empty() ? "" : " on host '" + host + "'");
   }
   if (missing > most)
     said += " and " + std::to_string(missing - most) + " more";
   if (!ctx->control)
-    return said + ": one of them has not come, and on which host it hangs is not known here";
+    return "not come to it, or held up on the way: " + said;
   if (missing == 0)
     said = "all of its ranks have come to it, and what is between them holds it up";
   else

@@ -120,6 +120,31 @@ std::string Communicator::describe(const Operation &operation) const {
   return said + text(", number %llu %s rank %d", (unsigned long long)operation.number, operation.kind == Kind::Send ? "to" : "from", ranks[size_t(operation.peer)]);
 }
 
+bool Communicator::remove(uintptr_t begin) {
+  if (!isIdle())
+    fail(rankOf().op(), "ncclCommDeregister: operations of " + name() + " are not done");
+  for (Registered &memory : registered)
+    if (memory.begin == begin && !memory.isOver)
+      return memory.isOver = true;
+  return false;
+}
+
+bool Communicator::registers(uintptr_t address, size_t bytes) const {
+  return std::any_of(registered.begin(), registered.end(),
+                     [&](const Registered &memory) { return !memory.isOver && address < memory.begin + memory.bytes && memory.begin < address + bytes; });
+}
+
+bool Communicator::hasRegistered() const {
+  return std::any_of(registered.begin(), registered.end(), [](const Registered &memory) { return !memory.isOver; });
+}
+
+void Communicator::checkRegistered(const Operation &operation) const {
+  for (uintptr_t address : {operation.in, operation.out})
+    for (const Registered &memory : registered)
+      if (memory.isOver && address - memory.begin < memory.bytes && !registers(address, 1))
+        fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", uses memory that was registered with it and was deregistered");
+}
+
 std::string describeWaiting() {
   std::string said;
   for (const std::vector<Operation> *group : active)
@@ -258,6 +283,7 @@ std::function<Step()> Communicator::prepare(std::vector<Operation> operations) {
   for (Operation &operation : operations) {
     operation.isAlone = operations.size() == 1;
     Communicator &of = *operation.communicator;
+    of.checkRegistered(operation);
     operation.number = operation.kind == Kind::Send      ? ++of.sent[size_t(operation.peer)]
                        : operation.kind == Kind::Receive ? ++of.received[size_t(operation.peer)]
                                                          : ++of.collectives;

@@ -1,5 +1,6 @@
 //===- Driver.cpp - The driver's table, served by the processor ---------------===//
 #include "Blocks.h"
+#include "Communicator.h"
 #include "Graph.h"
 #include "Rehearsal.h"
 
@@ -47,6 +48,8 @@ int errorString(int result, const char **said) {
 int deviceCount(int *count) { return *count = int(rankOf().ranksOnHost()), Success; }
 int deviceGet(int *device, int number) { return *device = number, number >= 0 && number < rankOf().ranksOnHost() ? Success : InvalidValue; }
 int deviceName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "a rehearsed GPU"), Success; }
+/// None that a system has: the processor that stands in is next to all of it.
+int devicePlace(char *id, int bytes, int device) { return std::snprintf(id, size_t(bytes), "ffff:%02x:00.0", device & 0xff) < bytes ? Success : InvalidValue; }
 int deviceAttribute(int *value, int attribute, int) {
   constexpr int major = 75, minor = 76;
   // Later than all: the newest PTX of a program is taken.
@@ -86,6 +89,9 @@ int allocate(Address *address, size_t bytes) {
 }
 int release(Address address) {
   forbidInCapture("cuMemFree");
+  if (isNccls(uintptr_t(address)))
+    fail(op(), "cuMemFree: this memory is ncclMemAlloc's, and ncclMemFree gives it back");
+  checkFree(uintptr_t(address), 1);
   // Legal only where the host knows that all uses are over; what is still enqueued finds the memory gone.
   memory().free(uintptr_t(address), op(), machine().host());
   return Success;
@@ -310,6 +316,7 @@ void fill(cuda::Driver &driver) {
   driver.cuDeviceGetCount = deviceCount;
   driver.cuDeviceGet = deviceGet;
   driver.cuDeviceGetName = deviceName;
+  driver.cuDeviceGetPCIBusId = devicePlace;
   driver.cuDeviceGetAttribute = deviceAttribute;
   driver.cuDevicePrimaryCtxRetain = contextRetain;
   driver.cuDevicePrimaryCtxRelease = contextRelease;

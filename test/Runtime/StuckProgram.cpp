@@ -2,7 +2,7 @@
 //
 // Two stages of PARA_TEST_RANKS / 2 ranks each, `data` within a stage; each run is two collectives and a message from stage 0 to stage 1.
 // PARA_TEST_FAULT says what the last rank does in its second run: stop, missing, order (its collectives change places), message (it does not
-// receive), late (it sleeps for PARA_TEST_SECONDS before it enqueues), slow (a kernel of its takes so long), split (as long in small parts).
+// receive), die, late (it sleeps for PARA_TEST_SECONDS before it enqueues), slow (a kernel of its takes so long), split (as long in small parts).
 //
 //===----------------------------------------------------------------------===//
 #include "conformance/Program.h"
@@ -30,6 +30,8 @@ static para_status run(para_context *ctx, int64_t, int64_t) {
   std::string fault = isFaulty ? settingText("PARA_TEST_FAULT", "") : "";
   double seconds = double(setting("PARA_TEST_SECONDS", 2));
   char *arena = static_cast<char *>(para_arena(ctx));
+  if (fault == "die")
+    raise(SIGKILL);
   if (fault == "stop")
     raise(SIGSTOP);
   if (fault == "late")

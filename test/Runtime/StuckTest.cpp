@@ -68,6 +68,18 @@ TEST(Stuck, TheRehearsalItselfTellsOfAStoppedRank) {
   expectTold(fault("stop", "PARA_COMMUNICATION_TIMEOUT=0 PARA_REHEARSE_TIMEOUT=1"), {"rehearsed NCCL: nothing has moved for 1 s:", "rank 3 is stopped by a signal or a debugger, and"});
 }
 
+TEST(Stuck, ARankTellsHowItRan) {
+  Outcome outcome = fault("none");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err.find("registered"), std::string::npos) << outcome.err;
+  outcome = runCommand(PARA_TEST_BIN "/runtime-stuck-program --repeat 3 --verbose");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(has(outcome.err, "para: rank 3 has its arena registered with 3 communicators\n")); // two of its stage, one of messages
+  EXPECT_TRUE(has(outcome.err, "para: rank 3 runs its step as a CUDA graph of "));
+  outcome = runCommand("PARA_REGISTER_BUFFERS=0 " PARA_TEST_BIN "/runtime-stuck-program --repeat 3 --verbose");
+  EXPECT_TRUE(has(outcome.err, "para: rank 3 has its arena registered with 0 communicators (PARA_REGISTER_BUFFERS=0)\n"));
+}
+
 TEST(Stuck, TheTimeIsANumber) {
   Outcome outcome = fault("none", "PARA_COMMUNICATION_TIMEOUT=soon");
   EXPECT_EQ(outcome.status, 1);
