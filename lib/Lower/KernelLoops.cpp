@@ -179,7 +179,7 @@ void KernelLoops::emitPart(KernelEmitter &emitter, Value id) {
       emitter.extents.assign(body.outer.begin(), body.outer.end());
       base = arith::SubIOp::create(b, base, shiftOf(emitter, body.outer[choice.outerLoop]));
       at[choice.outerLoop] = base;
-      emitShifted(emitter, body.outer[choice.outerLoop], base, {}, [&](SmallVector<Value> none) {
+      emitEdged(emitter, emitter.integer(body.outer[choice.outerLoop]), base, {}, [&](SmallVector<Value> none) {
         emitRow(emitter, at, base, edge != nullptr);
         return none;
       });
@@ -322,11 +322,12 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
   unsigned which = order[depth];
   int64_t extent = pass.inner[which];
   bool isDealt = splitOf(passNumber) == static_cast<int>(which);
+  Value terms = varies("terms") ? instanceExtent : Value();
   auto makeLoop = [&](int64_t from, int64_t to, int64_t step, llvm::function_ref<SmallVector<Value>(SmallVector<Value>)> make) {
-    Value first = emitter.integer(from);
+    Value first = emitter.integer(from), end = terms ? terms : emitter.integer(to);
     if (isDealt)
       first = arith::AddIOp::create(b, first, arith::MulIOp::create(b, member, emitter.integer(step)));
-    auto forOp = scf::ForOp::create(b, first, emitter.integer(to), emitter.integer(isDealt ? step * block.members : step), accumulators);
+    auto forOp = scf::ForOp::create(b, first, end, emitter.integer(isDealt ? step * block.members : step), accumulators);
     OpBuilder::InsertionGuard keep(b);
     b.setInsertionPointToStart(forOp.getBody());
     emitter.loopValues[outer + which] = forOp.getInductionVar();
@@ -340,12 +341,22 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
   if (static_cast<int>(which) != loop || emitter.lane < 0)
     return makeLoop(0, extent, 1, [&](SmallVector<Value> in) { return emitInner(emitter, pass, depth + 1, in, laneBase, isTail); });
 
+  if (terms)
+    return makeLoop(0, extent, choice.lanes, [&](SmallVector<Value> in) {
+      return emitEdged(emitter, terms, emitter.loopValues[outer + which], in, [&](SmallVector<Value> values) {
+        emitter.tail = edge;
+        emitter.rowValues = rowValues[0];
+        emitBody(emitter, pass, values, 0);
+        emitter.tail = nullptr;
+        return values;
+      });
+    });
   if (choice.isShifted(passNumber)) {
     Value shift = shiftOf(emitter, extent);
     return makeLoop(0, llvm::alignTo(extent + choice.lanes - 1, choice.lanes), choice.lanes, [&](SmallVector<Value> in) {
       Value base = arith::SubIOp::create(b, emitter.loopValues[outer + which], shift);
       emitter.loopValues[outer + which] = base;
-      return emitShifted(emitter, extent, base, in, [&](SmallVector<Value> values) {
+      return emitEdged(emitter, emitter.integer(extent), base, in, [&](SmallVector<Value> values) {
         emitter.tail = edge;
         emitter.rowValues = rowValues[0];
         emitBody(emitter, pass, values, 0);

@@ -64,8 +64,9 @@ private:
   int64_t blocksOfLaunch() const;
   // KernelInstances.cpp: one launch for many tensors.
   bool isMerged() { return kernel.getInstances().has_value(); }
-  /// Instances have tensors of different sizes, and each element is computed by itself.
-  bool isElementwise();
+  /// What of the instances is a number of their own (LaunchKind in MergeLaunches.h).
+  bool varies(llvm::StringRef what) const;
+  bool isElementwise() const { return varies("elements"); }
   /// Blocks of each instance.
   llvm::SmallVector<int64_t> blocksOfInstances();
   /// Finds the instance of the block and binds its buffers; the block's number within it, as i64.
@@ -102,9 +103,10 @@ private:
   LinearForm rowBegin(int64_t rowSize) const;
   /// How many elements in front of the row its first aligned vector begins.
   mlir::Value shiftOf(KernelEmitter &emitter, int64_t rowSize);
-  /// Emits `make` for a vector at `base` of a row: with all lanes, or with those inside of the row.
-  llvm::SmallVector<mlir::Value> emitShifted(KernelEmitter &emitter, int64_t rowSize, mlir::Value base, llvm::ArrayRef<mlir::Value> accumulators,
-                                             llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::SmallVector<mlir::Value>)> make);
+  /// Emits `make` for a vector at `base` of a row of at least as many elements as there are lanes: with all lanes, or with those inside of the
+  /// row.
+  llvm::SmallVector<mlir::Value> emitEdged(KernelEmitter &emitter, mlir::Value rowSize, mlir::Value base, llvm::ArrayRef<mlir::Value> accumulators,
+                                           llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::SmallVector<mlir::Value>)> make);
   void shiftScratch(KernelEmitter &emitter, unsigned pass);
 
   void collapse();
@@ -140,7 +142,7 @@ private:
   bool describes = false;
   std::vector<MemoryStream> streams;
   llvm::SmallVector<int64_t> alignments;
-  mlir::Value elements; ///< of the instance
+  mlir::Value instanceExtent; ///< elements, rows or terms of the instance, where these vary
   mlir::Value edge;     ///< lanes inside of a row that vectors do not begin with; null: all are, or the last vector alone has others
   llvm::MapVector<mlir::Value, mlir::Value> unshifted; ///< where scratch begins
   llvm::DenseMap<mlir::Value, mlir::Value> stripSums; ///< where they are while a strip is gone through
