@@ -278,11 +278,13 @@ SmallVector<Value> Grouping::inputsOf(const Group &group) {
 bool Grouping::planClone(Value v, llvm::SetVector<Operation *> &chain, llvm::SetVector<Value> &leaves, unsigned &cost) {
   Operation *op = v.getDefiningOp();
   const OpFacts &f = facts.get(op);
-  if (!f.element || f.reduction || f.accumulate || f.expensive)
+  // A GPU has a function's value sooner than what was stored of it.
+  constexpr unsigned functionCost = 4;
+  if (!f.element || f.reduction || f.accumulate || (f.expensive && !mergesLaunches))
     return false;
   if (chain.contains(op))
     return true;
-  cost += f.cost;
+  cost += f.cost + (f.expensive ? functionCost : 0);
   if (cost > 14 || chain.size() > 24)
     return false;
   for (Value u : op->getOperands()) {
