@@ -97,6 +97,20 @@ private:
   int64_t stripSumBytes() const; ///< of one part
   bool rowsMeet() const;         ///< whether a row's threads have to wait for those of the row before
 
+  // KernelOnline.cpp: a row's maximum and sums of exponentials below it in one pass.
+  void findOnline();
+  bool isOnline(unsigned pass) const { return online.count(pass); }
+  /// The pass whose sums pass `first` makes with its maximum; null for none.
+  const KernelPass *onlineAfter(unsigned first) const;
+  /// Instead of a pass's body: the maximum so far, and the sums of a later pass scaled to it.
+  void addOnline(KernelEmitter &emitter, const KernelPass &pass, llvm::MutableArrayRef<mlir::Value> accumulators);
+  /// The sums of pass `number`, which an earlier pass has made: all of them scaled to the maximum of the row.
+  void finishOnline(KernelEmitter &emitter, unsigned number);
+  mlir::Value termAt(KernelEmitter &emitter, const KernelPass &pass, mlir::Operation *op);
+  /// The only term of a sum that is not zero, or zero if it lies outside of the row.
+  mlir::Value onlyTerm(KernelEmitter &emitter, const KernelPass &pass, mlir::Operation *op);
+  mlir::Value foldLanes(ReductionKind kind, mlir::Value v);
+
   // KernelShift.cpp: rows that begin anywhere.
   void chooseShifts(llvm::ArrayRef<Recorded> recorded);
   /// The number of the first element of the row among all elements of a tensor with these loops.
@@ -139,6 +153,13 @@ private:
   KernelBody body;
   LaneChoice choice;
   BlockChoice block;
+  /// Passes whose sums an earlier one makes with its maximum.
+  struct OnlineSums {
+    unsigned first;                     ///< that pass
+    llvm::SmallVector<bool> hasOneTerm; ///< by reduction
+  };
+  std::map<unsigned, OnlineSums> online;
+  llvm::SmallVector<mlir::Value> carried; ///< of these: a thread's maximum and its sums
   bool describes = false;
   std::vector<MemoryStream> streams;
   llvm::SmallVector<int64_t> alignments;
