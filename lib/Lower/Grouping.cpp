@@ -278,11 +278,13 @@ SmallVector<Value> Grouping::inputsOf(const Group &group) {
 bool Grouping::planClone(Value v, llvm::SetVector<Operation *> &chain, llvm::SetVector<Value> &leaves, unsigned &cost) {
   Operation *op = v.getDefiningOp();
   const OpFacts &f = facts.get(op);
-  if (!f.element || f.reduction || f.accumulate || f.expensive)
+  // A GPU has a function's value sooner than what was stored of it.
+  constexpr unsigned functionCost = 4;
+  if (!f.element || f.reduction || f.accumulate || (f.expensive && !mergesLaunches))
     return false;
   if (chain.contains(op))
     return true;
-  cost += f.cost;
+  cost += f.cost + (f.expensive ? functionCost : 0);
   if (cost > 14 || chain.size() > 24)
     return false;
   for (Value u : op->getOperands()) {
@@ -407,14 +409,16 @@ bool Grouping::makesNumbers(const Group &group) {
 }
 
 void Grouping::joinNumbers() {
-  SmallVector<int> numbers;
-  for (unsigned g = 0; g < groups.size(); ++g)
-    if (!groups[g].opaque && !groups[g].ops.empty() && makesNumbers(groups[g]))
-      numbers.push_back(g);
-  for (unsigned i = 0; i < numbers.size(); ++i)
-    for (unsigned j = i + 1; j < numbers.size() && !groups[numbers[i]].ops.empty(); ++j)
-      if (!groups[numbers[j]].ops.empty())
-        merge(numbers[i], numbers[j]);
+  // Of arguments alone: they wait for no kernel, and so together they close no circle.
+  int first = -1;
+  for (unsigned g = 0; g < groups.size(); ++g) {
+    if (groups[g].opaque || groups[g].ops.empty() || !makesNumbers(groups[g]) || llvm::any_of(dependencies(g), [&](int d) { return d != first; }))
+      continue;
+    if (first < 0)
+      first = g;
+    else
+      merge(first, g);
+  }
 }
 
 void Grouping::joinColumns() {

@@ -50,7 +50,7 @@ private:
   llvm::SmallVector<int> readersOf(mlir::Value v, mlir::Operation *sum);
   void cloneCheap();
   void joinSiblings();
-  /// Kernels that make single numbers of single numbers.
+  /// Kernels that make single numbers of such arguments.
   void joinNumbers();
   bool makesNumbers(const Group &group);
   size_t operandsOf(const Group &group) { return inputsOf(group).size() + outputsOf(group).size(); }

@@ -200,8 +200,10 @@ void KernelLoops::emitBlocks() {
   for (auto [v, heir] : body.placeOf)
     emitter.scratch[v] = emitter.scratch.lookup(heir);
   unshifted = emitter.scratch;
-  if (!body.strips && blocks * block.parts != parts) {
-    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, emitter.integer(parts));
+  assert((!varies("rows") || (body.outer.size() == 1 && !body.strips)) && "rows are counted by one loop");
+  bool hasRest = varies("rows") ? block.parts > 1 : !body.strips && blocks * block.parts != parts;
+  if (hasRest) {
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, varies("rows") ? instanceExtent : emitter.integer(parts));
     if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.
       active = inside;
       id = arith::SelectOp::create(b, inside, id, emitter.integer(parts - 1));

@@ -116,7 +116,8 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
     int64_t sum = 0;
     for (Attribute row : kernel.getInstancesAttr())
       sum += cast<DenseI64ArrayAttr>(row).asArrayRef().front();
-    times = isElementwise() ? static_cast<double>(sum) / static_cast<double>(body.outer[0]) : static_cast<double>(kernel.getInstances()->size());
+    int64_t own = varies("terms") ? productOf(body.passes[0].inner) : productOf(body.outer);
+    times = sum > 0 ? static_cast<double>(sum) / static_cast<double>(own) : static_cast<double>(kernel.getInstances()->size());
   }
   auto all = [&](int64_t bytes) { return static_cast<int64_t>(times * static_cast<double>(bytes)); };
   std::vector<BufferTraffic> traffic = measureTraffic(streams, loopsOf(), pointers, sizes);

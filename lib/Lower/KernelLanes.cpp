@@ -142,7 +142,7 @@ void KernelLoops::choose() {
       cost += costOf(unrolled[number], i, body.outer[i], productOf(pass.inner) * body.outer[i]) / body.outer[i];
     // Scratch of a row cannot hold many.
     bool kept = llvm::any_of(body.passes, [](const KernelPass &pass) { return !pass.kept.empty(); });
-    if (!kept && !body.strips && (bestLoop < 0 || cost < across)) {
+    if (!kept && !body.strips && !varies("rows") && !varies("terms") && (bestLoop < 0 || cost < across)) {
       across = cost;
       bestLoop = i;
     }

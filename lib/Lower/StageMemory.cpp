@@ -15,7 +15,8 @@ using namespace para;
 /// Bytes that are rather copied into a bucket than sent by themselves.
 static constexpr int64_t mostCopied = 64 << 10;
 /// What is made once a step and is smaller has bytes of its own: sums of rows of gradients, say, a small part of the parameters.
-static constexpr int64_t mostUnshared = 256 << 10;
+/// Larger ones, parts of new parameters that are to be gathered, as long as they are not too much together.
+static constexpr int64_t mostUnshared = 256 << 10, mostUpdatesTogether = 256 << 20;
 /// Likewise of parts of sums in the backward pass, and of all of these together: they are there when activations no longer are.
 static constexpr int64_t mostParts = 16 << 20, mostPartsTogether = 256 << 20;
 
@@ -287,7 +288,7 @@ static bool isSumOfParts(Value v) {
 }
 
 void StageMemory::placeValues() {
-  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end, partsTogether = 0;
+  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end, partsTogether = 0, updatesTogether = 0;
   for (Operation &op : func.getBody().front().without_terminator())
     if (getPhase(&op) == Phase::Update)
       firstUpdate = std::min(firstUpdate, time[&op]);
@@ -304,8 +305,8 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
-      if (mergesLaunches && getPhase(&op) == Phase::Update && bytesOf(v) <= mostUnshared)
-        first = std::min(first, firstUpdate), last = end;
+      if (mergesLaunches && getPhase(&op) == Phase::Update && (bytesOf(v) <= mostUnshared || updatesTogether + bytesOf(v) <= mostUpdatesTogether))
+        first = std::min(first, firstUpdate), last = end, updatesTogether += bytesOf(v);
       else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)
         last = end, partsTogether += bytesOf(v);
       for (const Copy &copy : copies) // read again when its phase ends
