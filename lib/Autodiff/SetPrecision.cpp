@@ -70,7 +70,7 @@ private:
   Value wideOf(Value value) {
     Known &known = this->known[value];
     if (!known.wide)
-      known.wide = TensorBuilder(value.getLoc(), builder).cast(known.narrow, f32);
+      known.wide = TensorBuilder(place(value), builder).cast(known.narrow, f32);
     return known.wide;
   }
 
@@ -88,7 +88,7 @@ private:
       setFloatElement(copy, narrow);
       made = copy->getResult(0);
     } else {
-      made = TensorBuilder(value.getLoc(), builder).cast(known[value].wide, narrow);
+      made = TensorBuilder(place(value), builder).cast(known[value].wide, narrow);
     }
     return known[value].narrow = made;
   }
@@ -114,7 +114,11 @@ private:
       }
   }
 
+  /// Of a cast: that of the node which made the value, or of the first which takes a master, for that is where a copy of it is of use.
+  Location place(Value value) { return value.getDefiningOp() || !current ? value.getLoc() : current->getLoc(); }
+
   void visit(Operation *op) {
+    current = op;
     builder.setInsertionPoint(op);
     SmallVector<Value> floats = llvm::filter_to_vector(op->getOperands(), [](Value operand) { return isNarrowOrF32(operand.getType()); });
     bool decides = llvm::any_of(op->getResultTypes(), isNarrowOrF32);
@@ -199,6 +203,7 @@ private:
 
   /// Results have the types that they were declared with.
   void finish(Operation *terminator) {
+    current = nullptr;
     builder.setInsertionPoint(terminator);
     for (auto [number, operand] : llvm::enumerate(terminator->getOpOperands())) {
       Type declared = main.getResultTypes()[number];
@@ -233,6 +238,7 @@ private:
   bool train;
   OpBuilder builder;
   FloatType f32;
+  Operation *current = nullptr;
   llvm::DenseMap<Value, Known> known;
   SmallVector<Operation *> replaced;
 };
