@@ -34,10 +34,10 @@ public:
 
   void run() {
     Block &body = main.getBody().front();
+    auto ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
     for (BlockArgument argument : body.getArguments())
       take(argument);
-    for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
-      visit(&op);
+    llvm::for_each(ops, [this](Operation *op) { visit(op); });
     finish(body.getTerminator());
     if (!train)
       storeNarrow();
@@ -138,6 +138,7 @@ private:
       }
       // The whole of a table is not rounded for what is taken of it.
       convert(op, /*toNarrow=*/false);
+      setFloatElement(op, f32);
       return round(op);
     case PrecisionRule::Moves:
       convert(op, anyNarrow);
@@ -214,6 +215,9 @@ private:
     }
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front().without_terminator())))
+      if (isOpTriviallyDead(&op)) // a move of what is taken narrow alone
+        op.erase();
   }
 
   /// Without training there are no masters: a parameter of which only the rounding is used is kept so.
@@ -226,7 +230,8 @@ private:
           argument.use_empty() || !llvm::all_of(argument.getUsers(), rounds))
         continue;
       argument.setType(withElement(argument.getType(), narrow));
-      for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
+      SmallVector<Operation *> roundings(argument.getUsers());
+      for (Operation *user : roundings) {
         user->getResult(0).replaceAllUsesWith(argument);
         user->erase();
       }
