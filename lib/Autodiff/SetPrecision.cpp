@@ -215,7 +215,7 @@ private:
     }
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front().without_terminator())))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
       if (isOpTriviallyDead(&op)) // a move of what is taken narrow alone
         op.erase();
   }
