@@ -12,7 +12,7 @@ void para::buildAutodiffPipeline(OpPassManager &pm, const AutodiffOptions &optio
   if (options.train) {
     pm.addPass(createAttachLossPass({options.loss}));
     pm.addPass(createCanonicalizerPass()); // dead outputs go before they are differentiated
-    pm.addPass(createDifferentiatePass());
+    pm.addPass(createDifferentiatePass({options.precision == "f16" ? double(options.lossScale) : 0}));
     pm.addPass(createWidenGradientsPass());
     pm.addPass(createApplyOptimizerPass({options.optimizer, options.clipNorm, options.clipValue, options.keepGradients}));
   }

@@ -34,10 +34,10 @@ public:
 
   void run() {
     Block &body = main.getBody().front();
+    auto ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
     for (BlockArgument argument : body.getArguments())
       take(argument);
-    for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
-      visit(&op);
+    llvm::for_each(ops, [this](Operation *op) { visit(op); });
     finish(body.getTerminator());
     if (!train)
       storeNarrow();
@@ -70,7 +70,7 @@ private:
   Value wideOf(Value value) {
     Known &known = this->known[value];
     if (!known.wide)
-      known.wide = TensorBuilder(value.getLoc(), builder).cast(known.narrow, f32);
+      known.wide = TensorBuilder(place(value), builder).cast(known.narrow, f32);
     return known.wide;
   }
 
@@ -88,7 +88,7 @@ private:
       setFloatElement(copy, narrow);
       made = copy->getResult(0);
     } else {
-      made = TensorBuilder(value.getLoc(), builder).cast(known[value].wide, narrow);
+      made = TensorBuilder(place(value), builder).cast(known[value].wide, narrow);
     }
     return known[value].narrow = made;
   }
@@ -114,7 +114,11 @@ private:
       }
   }
 
+  /// Of a cast: that of the node which made the value, or of the first which takes a master, for that is where a copy of it is of use.
+  Location place(Value value) { return value.getDefiningOp() || !current ? value.getLoc() : current->getLoc(); }
+
   void visit(Operation *op) {
+    current = op;
     builder.setInsertionPoint(op);
     SmallVector<Value> floats = llvm::filter_to_vector(op->getOperands(), [](Value operand) { return isNarrowOrF32(operand.getType()); });
     bool decides = llvm::any_of(op->getResultTypes(), isNarrowOrF32);
@@ -134,6 +138,7 @@ private:
       }
       // The whole of a table is not rounded for what is taken of it.
       convert(op, /*toNarrow=*/false);
+      setFloatElement(op, f32);
       return round(op);
     case PrecisionRule::Moves:
       convert(op, anyNarrow);
@@ -199,6 +204,7 @@ private:
 
   /// Results have the types that they were declared with.
   void finish(Operation *terminator) {
+    current = nullptr;
     builder.setInsertionPoint(terminator);
     for (auto [number, operand] : llvm::enumerate(terminator->getOpOperands())) {
       Type declared = main.getResultTypes()[number];
@@ -209,6 +215,9 @@ private:
     }
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
+      if (isOpTriviallyDead(&op)) // a move of what is taken narrow alone
+        op.erase();
   }
 
   /// Without training there are no masters: a parameter of which only the rounding is used is kept so.
@@ -221,7 +230,8 @@ private:
           argument.use_empty() || !llvm::all_of(argument.getUsers(), rounds))
         continue;
       argument.setType(withElement(argument.getType(), narrow));
-      for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
+      SmallVector<Operation *> roundings(argument.getUsers());
+      for (Operation *user : roundings) {
         user->getResult(0).replaceAllUsesWith(argument);
         user->erase();
       }
@@ -233,6 +243,7 @@ private:
   bool train;
   OpBuilder builder;
   FloatType f32;
+  Operation *current = nullptr;
   llvm::DenseMap<Value, Known> known;
   SmallVector<Operation *> replaced;
 };

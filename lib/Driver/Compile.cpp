@@ -103,6 +103,7 @@ public:
     autodiff.optimizer = options.optimizer;
     autodiff.clipNorm = options.clipNorm;
     autodiff.clipValue = options.clipValue;
+    autodiff.lossScale = options.lossScale;
     autodiff.keepGradients = options.keepGradients;
     for (const std::string &pattern : options.trainable)
       autodiff.trainable.push_back(pattern);

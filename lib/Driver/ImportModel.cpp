@@ -42,5 +42,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, 
     }
   if (failed(imported))
     return OwningOpRef<ModuleOp>();
+  if (options.isGiven("--loss-scale") && options.precision != "f16")
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), options.show("--loss-scale") + ": only f16 needs a loss scale, and the model is not of it (--precision=f16)");
   return std::move(*imported);
 }

@@ -307,8 +307,8 @@ void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> 
       return type;
     return isa<VectorType>(type) ? Type(VectorType::get({choice.lanes}, b.getI8Type())) : Type(b.getI8Type());
   };
-  // Slots follow one another without gaps.
-  auto alignment = [&](Type type) { return elementBytes(type) * (isa<VectorType>(type) ? choice.lanes : 1); };
+  // Slots follow one another without gaps, from a multiple of 16 on.
+  auto alignment = [&](Type type) { return std::min<int64_t>(elementBytes(type) * (isa<VectorType>(type) ? choice.lanes : 1), 16); };
   Value wide = arith::ExtUIOp::create(b, b.getI64Type(), thread), number = wide;
   OpBuilder::InsertPoint here;
   if (!choice.across) {

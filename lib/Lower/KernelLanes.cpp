@@ -91,6 +91,20 @@ void KernelLoops::collapse() {
   body.outer = joined;
 }
 
+/// Whether most of what a kernel reads and writes are elements of 16 bits.
+static bool movesNarrow(const KernelBody &body) {
+  int64_t narrow = 0, wide = 0;
+  auto count = [&](Value v) {
+    if (int64_t bytes = elementBytes(v.getType()); bytes > 1)
+      (bytes == 2 ? narrow : wide) += sizeOf(v);
+  };
+  for (Value v : body.block->getArguments())
+    count(v);
+  for (Value v : body.outputs)
+    count(v);
+  return narrow > wide;
+}
+
 /// Vector operations' worth of memory access for `points` elements with lanes on `loop`.
 double KernelLoops::costOf(const Recorded &pass, unsigned loop, int64_t extent, int64_t points) {
   double cost = 1 + 0.5 * pass.ops;
@@ -116,6 +130,9 @@ void KernelLoops::choose() {
   for (BlockArgument v : body.block->getArguments())
     if (getElementTypeOrSelf(v.getType()).isF64())
       widest = 8;
+  // A thread's access is of 16 bytes at most, and of no more registers than it has for eight lanes.
+  if (target.hasBlocks && widest == 4 && movesNarrow(body))
+    widest = 2;
   choice.lanes = target.vectorBytes / widest;
   choice.innerLoops.assign(body.passes.size(), -1);
   unsigned outer = body.outer.size();

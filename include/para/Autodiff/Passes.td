@@ -38,8 +38,9 @@ def DifferentiatePass : Pass<"para-differentiate", "::mlir::ModuleOp"> {
   let summary = "Append the gradient of every trainable parameter to the results of @main";
   let description = [{
     Reverse mode over the ops in @main. Gradients are results of kind "gradient" which carry the parameter's name. Ops made here have
-    the location of the op they derive from, wrapped with the phase `backward`.
+    the location of the op they derive from, wrapped with the phase `backward`. With a loss scale, gradients are so many times larger; the scale is state.
   }];
+  let options = [Option<"lossScale", "loss-scale", "double", "0", "where a dynamic loss scale begins; 0: there is none">];
 }
 
 def WidenGradientsPass : Pass<"para-widen-gradients", "::mlir::ModuleOp"> {
@@ -53,7 +54,7 @@ def WidenGradientsPass : Pass<"para-widen-gradients", "::mlir::ModuleOp"> {
 def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {
   let summary = "Turn gradients into updates of parameters and optimizer state";
   let description = [{
-    Adds state arguments (kind "state"), scalar arguments for the optimizer's numbers (kind "hyper", f64), the gradient norm as
+    A loss scale is taken out of the gradients, and a step in which they are not finite changes nothing but the scale. Adds state arguments (kind "state"), scalar arguments for the optimizer's numbers (kind "hyper", f64), the gradient norm as
     an output and the new values as results of kind "update".
   }];
   let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "NAME:key=value,...">,
