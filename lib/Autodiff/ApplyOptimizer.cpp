@@ -1,3 +1,4 @@
+#include "LossScale.h"
 #include "para/Autodiff/Optimizer.h"
 #include "para/Autodiff/Passes.h"
 #include "para/IR/Program.h"
@@ -36,7 +37,8 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
     const Optimizer *rule = findOptimizer(spec->name);
     if (!rule)
       return main.emitError() << "no optimizer is called '" << spec->name << "'; there are " << llvm::join(getOptimizerNames(), ", ");
-    if (failed(addNumbers(main, *rule, *spec)))
+    LossScale scale(main);
+    if (failed(addNumbers(main, *rule, *spec, scale)))
       return failure();
     auto noDecay = Patterns::parse(spec->getText("no_decay"));
     if (!noDecay)
@@ -44,9 +46,13 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
 
     SmallVector<ProgramResult> results;
     SmallVector<Gradient> gradients;
+    builder.setInsertionPoint(main.getBody().front().getTerminator());
     for (auto [index, result] : llvm::enumerate(getResults(main))) {
-      if (getResultKind(main, index) == "gradient")
+      if (getResultKind(main, index) == "gradient") {
+        TensorBuilder t(placeOf(getResultName(main, index)), builder);
+        result.value = scale ? scale.unscale(t, result.value) : result.value;
         gradients.push_back({getArgIndex(main, getResultName(main, index)), result.value});
+      }
       if (!gradients.empty() && gradients.back().argument < 0)
         return main.emitError() << "result " << index << " is the gradient of '" << getResultName(main, index) << "', which is no argument";
       if (getResultKind(main, index) != "gradient" || keepGradients)
@@ -54,15 +60,20 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
     }
     if (gradients.empty())
       return main.emitError() << "has no gradients: para-differentiate comes first";
-    builder.setInsertionPoint(main.getBody().front().getTerminator());
-    Location place = withPhase(NameLoc::get(builder.getStringAttr("optimizer")), Phase::Update);
+    Location place = placeOf("optimizer");
     Value norm = clip(main, gradients, place);
     results.push_back(makeResult(norm, "output", "grad_norm"));
+    TensorBuilder whole(placeOf("loss_scale"), builder);
+    Value counts = scale ? LossScale::isFinite(whole, norm) : Value();
+    if (scale)
+      for (StringRef number : {"bias_correction1", "bias_correction2"})
+        if (Value beta = numbers.lookup(number.ends_with("1") ? "beta1" : "beta2"))
+          numbers[number] = scale.correctBias(whole, beta, numbers.lookup("step"));
 
     bool anyDecay = numberDefault(main, "weight_decay") != 0;
     for (Gradient &gradient : gradients) {
       std::string name = getArgName(main, gradient.argument).str();
-      Location loc = withPhase(NameLoc::get(builder.getStringAttr(name)), Phase::Update);
+      Location loc = placeOf(name);
       UpdateContext context{TensorBuilder(loc, builder), main.getArgument(gradient.argument), gradient.value, {},
                             anyDecay && !noDecay->match(name), [&](StringRef number) { return numbers.lookup(number); }};
       for (StringRef state : rule->states) {
@@ -72,17 +83,26 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
         context.states.push_back(argument);
       }
       SmallVector<Value> updated = rule->update(context);
+      SmallVector<Value> old{context.parameter};
+      llvm::append_range(old, context.states);
+      for (auto [fresh, before] : llvm::zip_equal(updated, old))
+        fresh = counts ? LossScale::choose(context.t, counts, fresh, before) : fresh;
       results.push_back(makeResult(updated[0], "update", name, name));
       for (auto [state, value] : llvm::zip(rule->states, llvm::drop_begin(updated)))
         results.push_back(makeResult(value, "update", name + "/" + state.str(), name + "/" + state.str()));
     }
+    if (counts)
+      scale.update(whole, counts, results);
     setResults(main, results);
     main->setAttr("para.optimizer", builder.getStringAttr(rule->name));
     return success();
   }
 
-  /// Makes the optimizer's numbers arguments, with the values given by the user as defaults.
-  LogicalResult addNumbers(func::FuncOp main, const Optimizer &rule, const Spec &spec) {
+  Location placeOf(StringRef name) { return withPhase(NameLoc::get(builder.getStringAttr(name)), Phase::Update); }
+
+  /// Makes the optimizer's numbers arguments, with the values given by the user as defaults. Where steps are skipped the program counts them by
+  /// itself: it is given the number of the step in place of what follows from it.
+  LogicalResult addNumbers(func::FuncOp main, const Optimizer &rule, const Spec &spec, const LossScale &scale) {
     for (const auto &[entry, text] : spec.values)
       if (StringRef key = entry; key != "no_decay" && llvm::none_of(rule.numbers, [key](auto &number) { return number.first == key; })) {
         auto names = llvm::map_to_vector(rule.numbers, [](auto &number) { return number.first; });
@@ -93,9 +113,13 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
       auto value = spec.getNumber(name, otherwise);
       if (!value)
         return main.emitError() << llvm::toString(value.takeError());
-      BlockArgument argument = addArgument(main, scalar, "hyper", name, NameLoc::get(builder.getStringAttr(name)));
+      bool isDerived = scale && name.starts_with("bias_correction");
+      StringRef given = isDerived ? "step" : name;
+      if (numbers.count(given))
+        continue;
+      BlockArgument argument = addArgument(main, scalar, "hyper", given, NameLoc::get(builder.getStringAttr(given)));
       main.setArgAttr(argument.getArgNumber(), "para.default", builder.getF64FloatAttr(*value));
-      numbers[name] = argument;
+      numbers[given] = argument;
     }
     return success();
   }

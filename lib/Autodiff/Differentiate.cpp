@@ -1,3 +1,4 @@
+#include "LossScale.h"
 #include "para/Autodiff/Passes.h"
 #include "para/IR/Program.h"
 #include "para/Interfaces/Derivative.h"
@@ -24,7 +25,8 @@ public:
       return emitError(loss.getLoc()) << "the loss does not depend on any trainable parameter";
     builder.setInsertionPoint(main.getBody().front().getTerminator());
     TensorBuilder seed(withPhase(loss.getLoc(), Phase::Backward), builder);
-    terms[loss].push_back(seed.like(loss, 1.0));
+    LossScale scale(main);
+    terms[loss].push_back(scale ? scale.seed(seed, loss) : seed.like(loss, 1.0));
     auto ops = llvm::map_to_vector(main.getBody().front().without_terminator(), [](Operation &op) { return &op; });
     LogicalResult result = success();
     for (Operation *op : llvm::reverse(ops))
@@ -115,6 +117,8 @@ private:
 };
 
 struct DifferentiatePass : para::impl::DifferentiatePassBase<DifferentiatePass> {
+  using DifferentiatePassBase::DifferentiatePassBase;
+
   void runOnOperation() override {
     auto found = getMain(getOperation());
     if (failed(found))
@@ -129,6 +133,8 @@ struct DifferentiatePass : para::impl::DifferentiatePassBase<DifferentiatePass> 
     Value terms = LossTerms(builder).mark(results[0].value);
     main.getBody().front().getTerminator()->setOperand(0, terms);
     results[0].value = terms;
+    if (lossScale > 0)
+      LossScale::add(main, lossScale);
     Reverse reverse(main, builder);
     if (failed(reverse.run(results[0].value)))
       return signalPassFailure();

@@ -6,15 +6,21 @@
 using namespace mlir;
 
 void para::buildAutodiffPipeline(OpPassManager &pm, const AutodiffOptions &options) {
-  if (options.train) {
+  if (options.train)
     pm.addPass(createSelectParametersPass({llvm::to_vector(options.trainable), llvm::to_vector(options.freeze)}));
+  pm.addPass(createSetPrecisionPass({options.precision, options.train})); // losses that are attached are f32 of the declared outputs
+  if (options.train) {
     pm.addPass(createAttachLossPass({options.loss}));
     pm.addPass(createCanonicalizerPass()); // dead outputs go before they are differentiated
-    pm.addPass(createDifferentiatePass());
+    pm.addPass(createDifferentiatePass({options.precision == "f16" ? double(options.lossScale) : 0}));
+    pm.addPass(createWidenGradientsPass());
     pm.addPass(createApplyOptimizerPass({options.optimizer, options.clipNorm, options.clipValue, options.keepGradients}));
   }
   // Only now are composites formulas: what backward needs of a formula is then the same expression as forward's, and merged.
   pm.addPass(createDecomposePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createPlaceRoundingsPass()); // of what is one value now
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createTagPhasesPass());

@@ -1,5 +1,6 @@
 #include "para/Driver/Compile.h"
 #include "Annotations.h"
+#include "ImportModel.h"
 #include "KernelReport.h"
 #include "Names.h"
 #include "PlanFlags.h"
@@ -84,24 +85,11 @@ public:
   }
 
   int run() {
-    ImportOptions import;
-    for (auto &[name, size] : options.dims)
-      import.dims[name] = size;
-    bool isCostOnly = options.precision == "bf16" || options.precision == "f16"; // the race knows what is stored in which type
-    import.precision = llvm::StringSwitch<Precision>(isCostOnly ? "" : options.precision).Case("f32", Precision::F32).Case("f64", Precision::F64)
-                           .Case("bf16", Precision::BF16).Case("f16", Precision::F16).Default(Precision::Model);
-    import.train = options.train;
-    import.readsAnnotations = !options.ignoreAnnotations;
-    for (const std::string &text : options.trainable) {
-      auto patterns = Patterns::parse(text);
-      if (!patterns)
-        return complain(patterns.takeError(), kWrongUsage);
-      for (const std::string &name : patterns->getTexts())
-        import.trainable.insert(name);
-    }
     begin("import");
-    auto imported = importOnnx(options.input, import, &context, &outline);
-    if (failed(imported))
+    auto imported = importModel(options, &context, &outline);
+    if (!imported)
+      return complain(imported.takeError(), kWrongUsage);
+    if (!*imported)
       return kInputAtFault;
     module = std::move(*imported);
     if (failed(checkParameterNames(module->lookupSymbol<func::FuncOp>("main"), outline, options)))
@@ -115,6 +103,7 @@ public:
     autodiff.optimizer = options.optimizer;
     autodiff.clipNorm = options.clipNorm;
     autodiff.clipValue = options.clipValue;
+    autodiff.lossScale = options.lossScale;
     autodiff.keepGradients = options.keepGradients;
     for (const std::string &pattern : options.trainable)
       autodiff.trainable.push_back(pattern);
@@ -149,6 +138,8 @@ public:
       if (options.simulate)
         return kDone;
     }
+    if (options.precision == "bf16" || options.precision == "f16")
+      autodiff.precision = options.precision; // only now: the race knows by itself what is stored in which type
     auto buildAutodiff = [&](OpPassManager &pm) {
       buildAutodiffPipeline(pm, autodiff);
       pm.addPass(createDeriveIndexRangesPass()); // of the labels too, which the loss may have added
@@ -417,7 +408,7 @@ private:
     begin("");
     std::vector<KernelRow> rows = tabulateKernels(*module);
     auto manifest = llvm::cantFail(llvm::json::parse(module->getOperation()->getAttrOfType<StringAttr>("rt.manifest").getValue())); // as the lower stage wrote it
-    CostType type = manifest.getAsObject()->getString("precision") == "f64" ? CostType::F64 : CostType::F32;
+    CostType type = parseCostType(manifest.getAsObject()->getString("precision").value_or("f32")).value_or(CostType::F32);
     std::optional<Machine> machine;
     if (!options.machine.empty())
       machine = getMachine(1);

@@ -93,9 +93,11 @@ Error para::checkTogether(const DriverOptions &options) {
     return fail("--emit=onnx: give the name of the new file (-o FILE.onnx)");
   if (options.emit == "ptx" && options.target != "cuda")
     return fail("--emit=ptx: PTX is made for --target=cuda only");
-  bool isPricedOnly = is_contained({"bf16", "f16", "f8"}, options.precision) || !options.widths.empty();
+  bool isPricedOnly = options.precision == "f8" || !options.widths.empty();
   if (isPricedOnly && (options.machine.empty() || !(options.simulate || options.emit == "onnx")))
-    return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; f32 and f64 can");
+    return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled" + (options.precision == "f8" ? " yet; f32, bf16, f16 and f64 can" : " with widths of its own; leave them out"));
+  if (options.isGiven("--loss-scale") && options.precision != "f16" && !options.precision.empty())
+    return fail(options.show("--loss-scale") + ": only f16 needs a loss scale (--precision=f16)");
   if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
     return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
                 join(getCompiledScheduleNames(), ", ") + " can");

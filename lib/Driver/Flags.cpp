@@ -194,7 +194,7 @@ ArrayRef<Flag> para::getFlags() {
          return Error::success();
        }, {Need::Gpu}, "", {}, true},
       {"--dim", "batch=8,seq=128", "sizes of symbolic dimensions", Takes::Value, [](D &o, StringRef v) { return readNumbers(v, o.dims); }, {}, "", {}, true},
-      {"--precision", "P", "f32, f64 (for checking), and to be simulated only: bf16, f16, f8 (with masters of f32); with :gradient=2,... bytes of an element: parameter, gathered, master, gradient, reduced, state; default: the model's own",
+      {"--precision", "P", "f32, bf16, f16 (of what is stored and multiplied, with f32 masters and sums), f64 (for checking), and to be simulated only: f8; with :gradient=2,... bytes of an element: parameter, gathered, master, gradient, reduced, state; default: the model's own",
        Takes::Value, [](D &o, StringRef v) { return readPrecision(v, o); }},
       {"--train", "", "derive the training step", Takes::Nothing, on(&D::train)},
       {"--loss", "L", "OUTPUT, or cross-entropy:labels=NAME,ignore=-100,smoothing=0, bce:target=NAME, mse:target=NAME, l1:target=NAME", Takes::Value,
@@ -210,6 +210,8 @@ ArrayRef<Flag> para::getFlags() {
        checked(&D::lrSchedule, [](StringRef value) { return describeSchedule(value).takeError(); }), {Need::Training}},
       {"--clip-norm", "X", "bound of the global gradient norm", Takes::Value, real(&D::clipNorm), {Need::Training}},
       {"--clip-value", "X", "bound of each gradient element", Takes::Value, real(&D::clipValue), {Need::Training}},
+      {"--loss-scale", "X", "where the loss scale of --precision=f16 begins (default 65536); it halves when a step overflows, which is skipped, and doubles after 2000 that do not",
+       Takes::Value, real(&D::lossScale), {Need::Training}},
       {"--microbatches", "M", "the batch runs in M parts", Takes::Value, number(&D::microbatches, 1),
        {Need::Training, Need::Choice}, "they are for training (--train); inference takes its batch in one piece (--dim batch=N makes it smaller)", {"1"}},
       {"--ranks", "N", "plan for N host ranks (default 1)", Takes::Value, number(&D::ranks, 1), {Need::Choice}},

@@ -221,7 +221,7 @@ private:
   void matmul(Operation *op, llvm::Value *stream, ArrayRef<llvm::Value *> buffers, llvm::Constant *name) {
     para_matmul_desc desc;
     std::memset(&desc, 0, sizeof desc);
-    desc.dtype = get(op, "dtype");
+    desc.dtype = get(op, "dtype"), desc.c_dtype = get(op, "c_dtype");
     auto fill = [](int64_t *to, ArrayRef<int64_t> from) { std::copy(from.begin(), from.end(), to); };
     desc.batch_rank = getList(op, "batch").size();
     fill(desc.batch, getList(op, "batch"));

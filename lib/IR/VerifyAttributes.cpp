@@ -77,6 +77,7 @@ const Rule kValueRules[] = {{"para.kind", is<StringAttr>, "a text"},
                             {"para.batch_dim", isIndex, "the index of a dimension"},
                             {"para.default", isNumber, "a number of type f64"},
                             {"para.initial", isNumber, "a number of type f64"},
+                            {"para.optional", is<UnitAttr>, "nothing but itself"},
                             {"para.index_ranges", areRanges, "a list of index ranges"},
                             {"para.global", isTensorType, "the type of a tensor"}};
 

@@ -199,7 +199,7 @@ V ImportBuilder::softmax(V x, int64_t dim) {
   return !check(x) ? V() : !x.isFloat() ? (error() << "needs floats, not " << x.type(), V()) : V(t.softmax(materialize(x), dim));
 }
 V ImportBuilder::logSoftmax(V x, int64_t dim) {
-  return !check(x) ? V() : !x.isFloat() ? (error() << "needs floats, not " << x.type(), V()) : V(t.logSoftmax(materialize(x), dim));
+  return !check(x) ? V() : !x.isFloat() ? (error() << "needs floats, not " << x.type(), V()) : cast(V(t.logSoftmax(materialize(x), dim)), x.element());
 }
 
 } // namespace para

@@ -298,7 +298,8 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
       (left ? a : b) = pack(op, side, order);
   }
   builder.setInsertionPoint(op);
-  SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(result.getType())),
+  SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(lhs.getType())),
+                                   attr("c_dtype", dtypeOf(result.getType())),
                                    attr("batch", plan.batch),
                                    attr("a_batch", plan.aBatch),
                                    attr("b_batch", plan.bBatch),

@@ -26,6 +26,7 @@ std::vector<KernelLoops::Recorded> KernelLoops::tryOut(bool unrolled) {
   std::vector<Recorded> result(body.passes.size());
   choice = LaneChoice();
   choice.innerLoops.assign(body.passes.size(), -1);
+  forStripSums([&](Operation *op) { stripSums[op->getResult(0)] = block->getArgument(0); });
   rowValues.clear();
   rowValues.resize(1);
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
@@ -80,13 +81,28 @@ void KernelLoops::collapse() {
   }
   SmallVector<int64_t> joined;
   for (size_t i = 0; i < outer; ++i) {
-    bool all = i > 0 && llvm::all_of(recorded, [&](const Recorded &seen) { return together(seen, i - 1, body.outer[i]); });
+    bool isStrip = productOf(ArrayRef<int64_t>(body.outer).take_front(i)) == body.strips;
+    bool all = i > 0 && !isStrip && llvm::all_of(recorded, [&](const Recorded &seen) { return together(seen, i - 1, body.outer[i]); });
     if (all)
       joined.back() *= body.outer[i];
     else
       joined.push_back(body.outer[i]);
   }
   body.outer = joined;
+}
+
+/// Whether most of what a kernel reads and writes are elements of 16 bits.
+static bool movesNarrow(const KernelBody &body) {
+  int64_t narrow = 0, wide = 0;
+  auto count = [&](Value v) {
+    if (int64_t bytes = elementBytes(v.getType()); bytes > 1)
+      (bytes == 2 ? narrow : wide) += sizeOf(v);
+  };
+  for (Value v : body.block->getArguments())
+    count(v);
+  for (Value v : body.outputs)
+    count(v);
+  return narrow > wide;
 }
 
 /// Vector operations' worth of memory access for `points` elements with lanes on `loop`.
@@ -114,6 +130,9 @@ void KernelLoops::choose() {
   for (BlockArgument v : body.block->getArguments())
     if (getElementTypeOrSelf(v.getType()).isF64())
       widest = 8;
+  // A thread's access is of 16 bytes at most, and of no more registers than it has for eight lanes.
+  if (target.hasBlocks && widest == 4 && movesNarrow(body))
+    widest = 2;
   choice.lanes = target.vectorBytes / widest;
   choice.innerLoops.assign(body.passes.size(), -1);
   unsigned outer = body.outer.size();
@@ -140,7 +159,7 @@ void KernelLoops::choose() {
       cost += costOf(unrolled[number], i, body.outer[i], productOf(pass.inner) * body.outer[i]) / body.outer[i];
     // Scratch of a row cannot hold many.
     bool kept = llvm::any_of(body.passes, [](const KernelPass &pass) { return !pass.kept.empty(); });
-    if (!kept && (bestLoop < 0 || cost < across)) {
+    if (!kept && !body.strips && !varies("rows") && !varies("terms") && (bestLoop < 0 || cost < across)) {
       across = cost;
       bestLoop = i;
     }

@@ -129,6 +129,10 @@ private:
       row.sharedBytes = kernel.getSharedBytes().value_or(0);
     }
     row.flops = facts.getAs<FloatAttr>("flops").getValueAsDouble();
+    ArrayRef<int64_t> product = facts.getAs<DenseI64ArrayAttr>("product").asArrayRef();
+    row.batch = product[0], row.m = product[1], row.n = product[2], row.k = product[3];
+    if (facts.getAs<BoolAttr>("tensor_cores").getValue())
+      row.tensorFlops = 2 * double(row.batch) * double(row.m) * double(row.n) * double(row.k);
     row.moved = static_cast<double>(facts.getAs<IntegerAttr>("moved").getInt());
     row.least = static_cast<double>(facts.getAs<IntegerAttr>("least").getInt());
     for (Attribute entry : facts.getAs<ArrayAttr>("buffers")) {
@@ -154,9 +158,9 @@ private:
       row.name += " in " + std::to_string(calls);
     // Of one call.
     row.batch /= calls;
-    double m = double(row.m), n = double(row.n), k = double(row.k), batch = double(row.batch), width = double(widthOf(op.getDtype()));
+    double m = double(row.m), n = double(row.n), k = double(row.k), batch = double(row.batch);
     row.flops = 2 * batch * m * n * k;
-    row.moved = row.least = batch * width * (m * k + k * n + m * n);
+    row.moved = row.least = batch * (double(widthOf(op.getDtype())) * (m * k + k * n) + double(widthOf(op.getCDtype())) * m * n);
     return calls;
   }
 

@@ -40,6 +40,7 @@ static FormedKernel describe(rt::FusedOp fused, FactsCache &facts) {
 static FormedKernel describe(rt::CallOp call) {
   FormedKernel kernel(call.getLoc());
   DictionaryAttr desc = call.getDesc();
+  kernel.width = call.getInputs().empty() ? kernel.width : elementBytes(call.getInputs()[0].getType());
   auto list = [&](StringRef name) { return desc.getAs<DenseI64ArrayAttr>(name).asArrayRef(); };
   for (ValueRange values : {ValueRange(call.getInputs()), ValueRange(call.getResults())})
     for (Value value : values)

@@ -81,6 +81,8 @@ static std::optional<json::Object> describeTensor(func::FuncOp func, Type type, 
   }
   if (auto ranges = attributes.getAs<ArrayAttr>("para.index_ranges"))
     tensor["index_ranges"] = describeIndexRanges(ranges);
+  if (attributes.contains("para.optional"))
+    tensor["optional"] = true;
   if (auto initial = attributes.getAs<FloatAttr>("para.initial"))
     tensor["initial"] = initial.getValueAsDouble();
   else if (auto number = attributes.getAs<IntegerAttr>("para.initial"))

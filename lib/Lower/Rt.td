@@ -63,8 +63,9 @@ def Rt_KernelOp : Rt_Op<"kernel", [Symbol, IsolatedFromAbove]> {
     `microbatch`). The body is dropped when `function` is there. With `block` the function is what one of so many threads of a
     block does, and `extent` counts blocks.
 
-    With `instances` a launch does the work of many: each has the number of its elements (0: as many as the body says) and, for the
-    buffers whose numbers are `varying`, their offsets in the arena. The launch gives the arena first, then the other buffers.
+    With `instances` a launch does the work of many: each has the number of its elements, rows or terms, as `rt.varies` says (0: as many as
+    the body has), and, for the buffers whose numbers are `varying`, their offsets in the arena. The launch gives the arena first, then the
+    other buffers.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$numbers, OptionalAttr<FlatSymbolRefAttr>:$function,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$grain, OptionalAttr<I64Attr>:$block,
@@ -83,9 +84,9 @@ class Rt_DeviceOp<string mnemonic, dag more> : Rt_Op<mnemonic, [MemoryEffects<[M
 def Rt_LaunchOp : Rt_DeviceOp<"launch", (ins FlatSymbolRefAttr:$kernel)> {
   let summary = "para_launch: the kernel with the addresses in `buffers`";
 }
-def Rt_MatmulOp : Rt_DeviceOp<"matmul", (ins I64Attr:$dtype, DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch, DenseI64ArrayAttr:$b_batch,
+def Rt_MatmulOp : Rt_DeviceOp<"matmul", (ins I64Attr:$dtype, I64Attr:$c_dtype, DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch, DenseI64ArrayAttr:$b_batch,
     DenseI64ArrayAttr:$c_batch, DenseI64ArrayAttr:$mnk, DenseI64ArrayAttr:$strides, OptionalAttr<UnitAttr>:$accumulate)> {
-  let summary = "para_matmul; `strides`: rows and columns of a, of b, rows of c. `accumulate`: adds from the second microbatch on";
+  let summary = "para_matmul; `c_dtype`: of the result; `strides`: rows and columns of a, of b, rows of c. `accumulate`: adds from the second microbatch on";
 }
 def Rt_ConvolutionOp : Rt_DeviceOp<"convolution", (ins I64Attr:$kind, I64Attr:$dtype, I64Attr:$groups, DenseI64ArrayAttr:$nck, DenseI64ArrayAttr:$in,
     DenseI64ArrayAttr:$out, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$dilation,

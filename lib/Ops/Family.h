@@ -10,6 +10,7 @@
 #include "para/Interfaces/Element.h"
 #include "para/Interfaces/IndexUse.h"
 #include "para/Interfaces/Library.h"
+#include "para/Interfaces/Precision.h"
 #include "para/Interfaces/Relayout.h"
 #include "para/Interfaces/Structure.h"
 #include "para/Ops/TensorBuilder.h"

@@ -146,6 +146,8 @@ Value TensorBuilder::reduce(ReductionKind kind, Value x, Dims dims, bool keepDim
       kept.push_back(size);
     withOnes.push_back(reduced ? 1 : size);
   }
+  if (kind == ReductionKind::Sum && isNarrow(x.getType()) && !sorted.empty())
+    return cast(reduce(kind, cast(x, getComputeType(x.getType())), dims, keepDims), type(x).getElementType());
   Value result = sorted.empty() ? x : Value(ReduceOp::create(builder, loc, withShape(type(x), kept), kind, x, sorted));
   return keepDims ? reshape(result, withOnes) : result;
 }
@@ -159,6 +161,8 @@ Value TensorBuilder::extent(Value x, Dims dims) {
 Value TensorBuilder::batchTerm(Value x, int64_t term) { return BatchTermOp::create(builder, loc, x, uint64_t(term)); }
 
 Value TensorBuilder::reduceMean(Value x, Dims dims, bool keepDims) {
+  if (isNarrow(x.getType())) // so many terms may be more than f16 has numbers
+    return cast(reduceMean(cast(x, getComputeType(x.getType())), dims, keepDims), type(x).getElementType());
   Value sum = reduce(ReductionKind::Sum, x, dims, keepDims);
   return div(sum, broadcastScalar(extent(x, dims), sum));
 }
@@ -255,20 +259,22 @@ Value TensorBuilder::scatterAdd(Value indices, Value updates, int64_t rows) {
 }
 
 Value TensorBuilder::softmax(Value x, int64_t dim) { return SoftmaxOp::create(builder, loc, x.getType(), x, dim); }
-Value TensorBuilder::logSoftmax(Value x, int64_t dim) { return LogSoftmaxOp::create(builder, loc, x.getType(), x, dim); }
+Value TensorBuilder::logSoftmax(Value x, int64_t dim) {
+  return LogSoftmaxOp::create(builder, loc, RankedTensorType::get(shape(x), getComputeType(x.getType())), x, dim);
+}
 
 std::array<Value, 3> TensorBuilder::normalize(Value x, Dims dims, double epsilon) {
   SmallVector<int64_t> sorted(dims), target(shape(x));
   llvm::sort(sorted);
   for (int64_t dim : sorted)
     target[dim] = 1;
-  Type statistic = withShape(type(x), target);
+  Type statistic = RankedTensorType::get(target, getComputeType(x.getType()));
   auto op = NormalizeOp::create(builder, loc, TypeRange{x.getType(), statistic, statistic}, x, sorted, APFloat(epsilon));
   return {op.getResult(), op.getMean(), op.getVariance()};
 }
 
 Value TensorBuilder::crossEntropy(Value scores, Value labels) {
-  return CrossEntropyOp::create(builder, loc, RankedTensorType::get(shape(labels), type(scores).getElementType()), scores, labels);
+  return CrossEntropyOp::create(builder, loc, RankedTensorType::get(shape(labels), getComputeType(scores.getType())), scores, labels);
 }
 
 Value TensorBuilder::powGradientBase(Value g, Value x, Value y) { return mul(g, mul(y, pow(x, sub(y, like(y, 1.0))))); }

@@ -1,5 +1,7 @@
 #include "Verify.h"
 
+#include "para/Interfaces/Precision.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -24,6 +26,11 @@ LogicalResult para::verifyOneElementType(Operation *op, TypeRange types) {
     if (cast<RankedTensorType>(type).getElementType() != cast<RankedTensorType>(types.front()).getElementType())
       return op->emitOpError("element types differ: ") << types.front() << " and " << type;
   return success();
+}
+
+LogicalResult para::verifyProductTypes(Operation *op, RankedTensorType lhs, RankedTensorType rhs, RankedTensorType result) {
+  bool isWide = isNarrow(lhs) && result.getElementType() == getComputeType(lhs);
+  return verifyOneElementType(op, isWide ? TypeRange{lhs, rhs} : TypeRange{lhs, rhs, result});
 }
 
 LogicalResult para::verifySameBut(Operation *op, RankedTensorType from, RankedTensorType to, ArrayRef<int64_t> dims) {

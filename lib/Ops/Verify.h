@@ -17,6 +17,8 @@ mlir::LogicalResult verifyDim(mlir::Operation *op, uint64_t dim, mlir::RankedTen
 mlir::LogicalResult verifyDims(mlir::Operation *op, llvm::ArrayRef<int64_t> dims, mlir::RankedTensorType type);
 /// All types have one element type.
 mlir::LogicalResult verifyOneElementType(mlir::Operation *op, mlir::TypeRange types);
+/// Operands of a product have one element type, which is the result's too, or the result is f32 and they are 16-bit.
+mlir::LogicalResult verifyProductTypes(mlir::Operation *op, mlir::RankedTensorType lhs, mlir::RankedTensorType rhs, mlir::RankedTensorType result);
 /// The types differ in the sizes of `dims` at most.
 mlir::LogicalResult verifySameBut(mlir::Operation *op, mlir::RankedTensorType from, mlir::RankedTensorType to, llvm::ArrayRef<int64_t> dims);
 /// The result has this type.

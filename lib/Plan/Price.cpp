@@ -29,7 +29,8 @@ struct Segment {
 };
 
 /// A kernel or call as the host runs it.
-double getSeconds(const Device &device, const FormedKernel &formed, CostType type) {
+double getSeconds(const Device &device, const FormedKernel &formed) {
+  CostType type = formed.width == 8 ? CostType::F64 : formed.width == 2 ? CostType::BF16 : CostType::F32;
   Kernel kernel = formed.kind == FormedKernel::Product ? Kernel::product(type, formed.m, formed.n, formed.k, formed.batch) : Kernel();
   kernel.type = type;
   kernel.bytes = formed.bytes;
@@ -125,10 +126,9 @@ private:
   }
 
   void addKernels(const std::vector<FormedKernel> &formed) {
-    CostType type = isDouble() ? CostType::F64 : CostType::F32;
     for (const FormedKernel &kernel : formed)
       if (kernel.kind != FormedKernel::Collective && kernel.kind != FormedKernel::Message)
-        segments[kernel.phase].compute += getSeconds(machine.getDevice(0), kernel, type);
+        segments[kernel.phase].compute += getSeconds(machine.getDevice(0), kernel);
   }
 
   /// The kernels that the ops become.

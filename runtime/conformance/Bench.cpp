@@ -41,7 +41,7 @@ static para_status matmul(para_context *ctx, int64_t, int64_t) {
   char *a = static_cast<char *>(para_arena(ctx));
   int64_t step = size * size * elementBytes(DType(dtype));
   para_matmul_desc desc{};
-  desc.dtype = int32_t(dtype);
+  desc.dtype = desc.c_dtype = int32_t(dtype);
   desc.m = desc.n = desc.k = size;
   desc.a_row_stride = desc.b_row_stride = desc.c_row_stride = size;
   desc.a_column_stride = desc.b_column_stride = 1;

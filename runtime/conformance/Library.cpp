@@ -38,10 +38,10 @@ static para_status checkMatmul(para_context *ctx, para_matmul_desc desc, int64_t
   char *a = static_cast<char *>(para_arena(ctx)), *b = a + part, *c = b + part;
   fill(a, desc.dtype, aCount, 1);
   fill(b, desc.dtype, bCount, 5);
-  fill(c, desc.dtype, cCount, 9);
+  fill(c, desc.c_dtype, cCount, 9);
   if (desc.beta == 0)
-    storeScalar(DType(desc.dtype), c, NAN); // what was there must not count
-  std::vector<char> before(c, c + cCount * elementBytes(DType(desc.dtype)));
+    storeScalar(DType(desc.c_dtype), c, NAN); // what was there must not count
+  std::vector<char> before(c, c + cCount * elementBytes(DType(desc.c_dtype)));
   PARA_STEP(para_matmul(ctx, 0, &desc, a, b, c, what));
   int64_t batches = 1;
   for (int32_t d = 0; d < desc.batch_rank; ++d)
@@ -61,20 +61,20 @@ static para_status checkMatmul(para_context *ctx, para_matmul_desc desc, int64_t
           sum += get(a, desc.dtype, aAt + i * desc.a_row_stride + k * desc.a_column_stride) *
                  get(b, desc.dtype, bAt + k * desc.b_row_stride + j * desc.b_column_stride);
         int64_t at = cAt + i * desc.c_row_stride + j;
-        double expected = desc.alpha * sum + (desc.beta == 0 ? 0 : desc.beta * get(before.data(), desc.dtype, at));
-        if (!isClose(get(c, desc.dtype, at), expected, desc.dtype))
-          return mismatch(what, at, get(c, desc.dtype, at), expected);
+        double expected = desc.alpha * sum + (desc.beta == 0 ? 0 : desc.beta * get(before.data(), desc.c_dtype, at));
+        if (!isClose(get(c, desc.c_dtype, at), expected, desc.c_dtype))
+          return mismatch(what, at, get(c, desc.c_dtype, at), expected);
       }
   }
   return PARA_OK;
 }
 
-static para_status checkMatmuls(para_context *ctx, int32_t dtype) {
+static para_status checkMatmuls(para_context *ctx, int32_t dtype, int32_t resultType) {
   for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {5, 7, 3}, {70, 130, 300}, {1, 33, 64}, {64, 1, 9}})
     for (int transposes = 0; transposes < 4; ++transposes)
       for (auto [alpha, beta] : {std::pair{1.f, 0.f}, {0.5f, 1.f}, {1.f, 1.f}}) {
         para_matmul_desc desc{};
-        desc.dtype = dtype;
+        desc.dtype = dtype, desc.c_dtype = resultType;
         desc.m = m, desc.n = n, desc.k = k;
         bool ta = transposes & 1, tb = transposes & 2;
         desc.a_row_stride = ta ? 1 : k, desc.a_column_stride = ta ? m : 1;
@@ -85,7 +85,7 @@ static para_status checkMatmuls(para_context *ctx, int32_t dtype) {
       }
   // [2, 3, 5, 8] x [3, 8, 4], the second broadcast over the first batch.
   para_matmul_desc desc{};
-  desc.dtype = dtype;
+  desc.dtype = dtype, desc.c_dtype = resultType;
   desc.batch_rank = 2;
   desc.batch[0] = 2, desc.batch[1] = 3;
   desc.m = 5, desc.n = 4, desc.k = 8;
@@ -97,7 +97,7 @@ static para_status checkMatmuls(para_context *ctx, int32_t dtype) {
   PARA_STEP(checkMatmul(ctx, desc, 240, 96, 120, "matmul.broadcast"));
   // Heads inside of rows, as attention has them: [batch 2, rows 6, heads 3, width 4], scores per head.
   desc = {};
-  desc.dtype = dtype;
+  desc.dtype = dtype, desc.c_dtype = resultType;
   desc.batch_rank = 2;
   desc.batch[0] = 2, desc.batch[1] = 3;
   desc.m = 6, desc.n = 6, desc.k = 4;
@@ -108,7 +108,7 @@ static para_status checkMatmuls(para_context *ctx, int32_t dtype) {
   PARA_STEP(checkMatmul(ctx, desc, 144, 144, 216, "matmul.heads"));
   // One matrix for all of a batch whose rows follow each other.
   desc = {};
-  desc.dtype = dtype;
+  desc.dtype = dtype, desc.c_dtype = resultType;
   desc.batch_rank = 1;
   desc.batch[0] = 4;
   desc.m = 3, desc.n = 5, desc.k = 2;
@@ -116,7 +116,7 @@ static para_status checkMatmuls(para_context *ctx, int32_t dtype) {
   desc.a_row_stride = 2, desc.a_column_stride = 1, desc.b_row_stride = 5, desc.b_column_stride = 1, desc.c_row_stride = 5;
   desc.alpha = 1;
   PARA_STEP(checkMatmul(ctx, desc, 24, 10, 60, "matmul.folded"));
-  if (dtype == PARA_F32 || dtype == PARA_F64) {
+  if (resultType == PARA_F32 || resultType == PARA_F64) {
     desc.k = 0, desc.beta = 2;
     PARA_STEP(checkMatmul(ctx, desc, 24, 10, 60, "matmul.empty"));
   }
@@ -259,7 +259,9 @@ static para_status run(para_context *ctx, int64_t, int64_t) {
   PARA_STEP(checkLaunch(ctx));
   PARA_STEP(checkCopies(ctx));
   for (int32_t dtype : {PARA_F32, PARA_F64, PARA_BF16, PARA_F16})
-    PARA_STEP(checkMatmuls(ctx, dtype));
+    PARA_STEP(checkMatmuls(ctx, dtype, dtype));
+  for (int32_t dtype : {PARA_BF16, PARA_F16}) // sums that are not rounded
+    PARA_STEP(checkMatmuls(ctx, dtype, PARA_F32));
   for (int32_t dtype : {PARA_F32, PARA_F64, PARA_F16, PARA_BF16})
     PARA_STEP(checkConvolutions(ctx, dtype));
   for (int64_t width : {1, 5, 64, 700}) {

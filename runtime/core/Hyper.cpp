@@ -20,7 +20,7 @@ double learningRate(const Schedule &schedule, double lr, int64_t step) {
   return lr + (schedule.min - lr) * part;
 }
 
-bool isDerivedNumber(const std::string &name) { return name == "bias_correction1" || name == "bias_correction2"; }
+bool isDerivedNumber(const std::string &name) { return name == "bias_correction1" || name == "bias_correction2" || name == "step"; }
 
 Hyper::Hyper(const Manifest &manifest, const std::vector<std::pair<std::string, double>> &overrides, int64_t seed)
     : schedule(manifest.schedule), seed(seed) {
@@ -40,7 +40,7 @@ bool Hyper::valueAt(const std::string &name, int64_t step, double &value) const 
     return true;
   }
   bool isFirst = name == "bias_correction1";
-  if (isDerivedNumber(name)) {
+  if (isDerivedNumber(name)) { // `step` is known by now
     auto beta = values.find(isFirst ? "beta1" : "beta2");
     if (beta == values.end())
       return false;

@@ -175,6 +175,7 @@ static Status readTensor(const Json &json, const Manifest &manifest, const std::
   reader.optional("trainable", tensor.trainable);
   reader.optional("primary", tensor.primary);
   reader.optional("buffer", tensor.buffer);
+  reader.optional("optional", tensor.optional);
   reader.optional("initial", tensor.initial);
   for (const Json &dim : reader.array("dims", true)) {
     tensor.dims.emplace_back();

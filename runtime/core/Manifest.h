@@ -47,7 +47,7 @@ struct Tensor {
   std::vector<int64_t> units, blocks;         ///< of each dimension: elements cut together, parts cut each by itself
   int64_t offset = 0;                         ///< bytes from the arena's start
   int64_t stacked = 1;                        ///< blocks of `local`, one a microbatch
-  bool trainable = true, primary = true, buffer = false;
+  bool trainable = true, primary = true, buffer = false, optional = false;
   double initial = 0;
   TensorSource source;
   std::vector<IndexRange> indexRanges;

@@ -59,6 +59,8 @@ Status Metrics::record(const StepRecord &record, int64_t totalSteps) {
     line += "]";
     if (record.graphNodes > 0)
       line += ",\"graph_nodes\":" + std::to_string(record.graphNodes);
+    if (record.lossScale.isKnown)
+      line += ",\"loss_scale\":" + record.lossScale.text();
     if (record.validationLoss.isKnown)
       line += ",\"validation_loss\":" + record.validationLoss.text();
     line += "}\n";

@@ -66,7 +66,7 @@ Status Worker::startTensor(const Tensor &tensor, const Checkpoint *checkpoint) {
     if (wasFound)
       return Status::success();
     // Tables that the exporter made and fresh optimizer states of a weights-only file may be missing; weights may not.
-    bool isOptimizer = tensor.kind == TensorKind::State && !tensor.buffer;
+    bool isOptimizer = tensor.kind == TensorKind::State && !tensor.buffer && !tensor.optional;
     if (isOptimizer ? checkpoint->hasState && manifest.isTraining()
                     : tensor.kind == TensorKind::Parameter && (tensor.trainable || !tensor.source.present))
       return Status::error("'" + checkpoint->path + "' lacks '" + tensor.name + "'");
@@ -155,7 +155,7 @@ Status Worker::runActions(const std::vector<Bound> &actions) {
 
 Status Worker::readMeasured(const std::string &name, Measured &measured) {
   for (const Tensor &tensor : store->stage().tensors)
-    if (tensor.kind == TensorKind::Output && tensor.name == name && tensor.globalElements() == 1) {
+    if ((tensor.kind == TensorKind::Output || tensor.kind == TensorKind::State) && tensor.name == name && tensor.globalElements() == 1) {
       PARA_TRY(store->readScalar(tensor, measured.value));
       measured.isKnown = true;
       measured.isDouble = tensor.dtype == PARA_F64;
@@ -166,7 +166,7 @@ Status Worker::readMeasured(const std::string &name, Measured &measured) {
 
 Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) {
   struct Report {
-    Measured loss, gradNorm;
+    Measured loss, gradNorm, lossScale;
     int64_t bytesSent;
     int32_t stopSignal, fault;
   } mine{};
@@ -176,6 +176,7 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   // The loss is the first output, whatever the model calls it.
   PARA_TRY(readMeasured(manifest.outputs.empty() ? "loss" : manifest.outputs[0].name, mine.loss));
   PARA_TRY(readMeasured("grad_norm", mine.gradNorm));
+  PARA_TRY(readMeasured("loss_scale", mine.lossScale));
   mine.bytesSent = bytesSent;
   mine.stopSignal = world.control() && world.control()->stopSignal() ? world.control()->stopSignal() : stopRequested();
   mine.fault = dataFault.exitCode();
@@ -183,7 +184,7 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
   PARA_TRY(world.gather(&mine, sizeof(mine), all));
   if (isFirst()) {
     record.bytesSent.clear();
-    record.loss = record.gradNorm = {};
+    record.loss = record.gradNorm = record.lossScale = {};
     record.stray = {};
     for (int64_t i = 0; i < world.size(); ++i) {
       Report theirs;
@@ -192,6 +193,8 @@ Status Worker::exchange(StepRecord &record, int64_t bytesSent, int &stopSignal) 
         record.loss = theirs.loss;
       if (!record.gradNorm.isKnown)
         record.gradNorm = theirs.gradNorm;
+      if (!record.lossScale.isKnown)
+        record.lossScale = theirs.lossScale;
       if (theirs.loss.isKnown && !std::isfinite(theirs.loss.value) && record.stray.ranks++ == 0) {
         record.stray.value = theirs.loss.value;
         record.stray.rank = i;

@@ -108,7 +108,7 @@ Matmuls::~Matmuls() {
 }
 
 bool Matmuls::make(Entry &entry, uint32_t alignment, std::string &cause) {
-  int type = typeOf(entry.desc.dtype), result = 0;
+  int type = typeOf(entry.desc.dtype), resultType = typeOf(entry.desc.c_dtype), result = 0;
   const BlasProblem &p = entry.problem;
   auto succeeded = [&](int code) {
     if (result == 0)
@@ -121,7 +121,7 @@ bool Matmuls::make(Entry &entry, uint32_t alignment, std::string &cause) {
   int first = p.transposeB, second = p.transposeA;
   succeeded(blas.cublasLtMatmulDescSetAttribute(entry.operation, DescTransA, &first, sizeof(first)));
   succeeded(blas.cublasLtMatmulDescSetAttribute(entry.operation, DescTransB, &second, sizeof(second)));
-  auto layout = [&](Handle &made, int64_t rows, int64_t columns, int64_t leading, int64_t stride) {
+  auto layout = [&](Handle &made, int type, int64_t rows, int64_t columns, int64_t leading, int64_t stride) {
     succeeded(blas.cublasLtMatrixLayoutCreate(&made, type, uint64_t(rows), uint64_t(columns), leading));
     int32_t count = int32_t(p.batch);
     if (p.batch > 1 && made) {
@@ -129,9 +129,9 @@ bool Matmuls::make(Entry &entry, uint32_t alignment, std::string &cause) {
       succeeded(blas.cublasLtMatrixLayoutSetAttribute(made, LayoutBatchStride, &stride, sizeof(stride)));
     }
   };
-  layout(entry.b, p.transposeB ? p.k : p.n, p.transposeB ? p.n : p.k, p.ldb, p.bStride);
-  layout(entry.a, p.transposeA ? p.m : p.k, p.transposeA ? p.k : p.m, p.lda, p.aStride);
-  layout(entry.c, p.n, p.m, p.ldc, p.cStride);
+  layout(entry.b, type, p.transposeB ? p.k : p.n, p.transposeB ? p.n : p.k, p.ldb, p.bStride);
+  layout(entry.a, type, p.transposeA ? p.m : p.k, p.transposeA ? p.k : p.m, p.lda, p.aStride);
+  layout(entry.c, resultType, p.n, p.m, p.ldc, p.cStride);
   Handle preference = nullptr;
   succeeded(blas.cublasLtMatmulPreferenceCreate(&preference));
   uint64_t workspace = uint64_t(libraryWorkspaceBytes);
@@ -171,9 +171,10 @@ para_status Matmuls::addNothing(int32_t stream, const BlasProblem &problem, int6
 }
 
 para_status Matmuls::run(int32_t stream, const para_matmul_desc &desc, const void *a, const void *b, void *c, const char *op) {
-  int64_t size = typeOf(desc.dtype) < 0 ? 0 : elementBytes(DType(desc.dtype));
-  if (size == 0)
-    return ctx->fail(op, "matmul: no code for this element type");
+  bool isNarrow = desc.dtype == PARA_F16 || desc.dtype == PARA_BF16;
+  if (typeOf(desc.dtype) < 0 || (desc.c_dtype != desc.dtype && !(isNarrow && desc.c_dtype == PARA_F32)))
+    return ctx->fail(op, "matmul: no code for these element types");
+  int64_t size = elementBytes(DType(desc.dtype)), resultSize = elementBytes(DType(desc.c_dtype));
   if (desc.batch_rank < 0 || desc.batch_rank > PARA_MAX_RANK)
     return ctx->fail(op, "matmul: too many batch dimensions");
   int64_t results = desc.m * desc.n;
@@ -193,7 +194,7 @@ para_status Matmuls::run(int32_t stream, const para_matmul_desc &desc, const voi
       return ctx->fail(op, cause);
     uint64_t bits = alignment;
     for (const BlasProblem::Offset &offset : entry.problem.offsets)
-      bits |= uint64_t((offset.a | offset.b | offset.c) * size);
+      bits |= uint64_t((offset.a | offset.b) * size | offset.c * resultSize);
     if (desc.k > 0 && !make(entry, lowestBit(bits), cause)) {
       release(entry);
       return ctx->fail(op, cause);
@@ -201,7 +202,7 @@ para_status Matmuls::run(int32_t stream, const para_matmul_desc &desc, const voi
     entry.isMade = true;
   }
   if (desc.k == 0)
-    return addNothing(stream, entry.problem, size, desc.beta, c, op);
+    return addNothing(stream, entry.problem, resultSize, desc.beta, c, op);
   Address workspace = entry.workspaceBytes ? ctx->scratchFor(stream, entry.workspaceBytes) : 0;
   if (entry.workspaceBytes && !workspace)
     return ctx->fail(op, "matmul: no memory is left for cuBLASLt", PARA_OUT_OF_MEMORY);
@@ -212,7 +213,7 @@ para_status Matmuls::run(int32_t stream, const para_matmul_desc &desc, const voi
   const void *beta = isDouble ? static_cast<const void *>(wide + 1) : narrow + 1;
   for (const BlasProblem::Offset &offset : entry.problem.offsets) {
     const char *first = static_cast<const char *>(b) + offset.b * size, *second = static_cast<const char *>(a) + offset.a * size;
-    char *out = static_cast<char *>(c) + offset.c * size;
+    char *out = static_cast<char *>(c) + offset.c * resultSize;
     int result = blas.cublasLtMatmul(handle, entry.operation, alpha, first, entry.b, second, entry.a, beta, out, entry.c, out, entry.c,
                                      &entry.algorithm, reinterpret_cast<void *>(uintptr_t(workspace)), size_t(entry.workspaceBytes),
                                      ctx->streams[stream]);

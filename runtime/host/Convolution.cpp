@@ -171,7 +171,7 @@ static para_status runLibrary(para_context *ctx, ConvolutionCache::Entry &entry,
   return PARA_OK;
 }
 
-/// f16 is computed in f32: the operands are converted, and the result back.
+/// What the library lacks of 16 bits is computed in f32: the operands are converted, and the result back.
 static para_status runHalf(para_context *ctx, const para_convolution_desc *desc, void *const (&halves)[3], const char *op) {
   // Cached under the same address: it stays the description of this call.
   static thread_local std::unordered_map<const para_convolution_desc *, std::unique_ptr<para_convolution_desc>> keys;
@@ -196,10 +196,10 @@ static para_status runHalf(para_context *ctx, const para_convolution_desc *desc,
   void *floats[] = {scratch + offsets[0], scratch + offsets[1], scratch + offsets[2]};
   for (int i = 0; i < 3; ++i)
     if (i != desc->kind)
-      convertElements(PARA_F16, halves[i], PARA_F32, floats[i], counts[i]);
+      convertElements(DType(desc->dtype), halves[i], PARA_F32, floats[i], counts[i]);
   para_status status = runLibrary(ctx, *entry, floats, scratch, op);
   if (status == PARA_OK)
-    convertElements(PARA_F32, floats[desc->kind], PARA_F16, halves[desc->kind], counts[desc->kind]);
+    convertElements(PARA_F32, floats[desc->kind], DType(desc->dtype), halves[desc->kind], counts[desc->kind]);
   return status;
 }
 
@@ -215,6 +215,8 @@ para_status para_convolution(para_context *ctx, int32_t stream, const para_convo
     return PARA_OK;
   case PARA_F32:
   case PARA_BF16: {
+    if (desc->dtype == PARA_BF16 && !libraryHasBFloat16())
+      return runHalf(ctx, desc, addresses, op);
     std::string cause;
     ConvolutionCache::Entry *entry = ctx->convolutions->find(desc, cause);
     if (!entry)

@@ -1,6 +1,6 @@
 //===- Gemm.h - Matrix products that oneDNN does not have -------*- C++ -*-===//
 //
-// f64, and f16 on machines without it. Tiles of the result are shared by threads; each sums over k in order, so the result
+// f64, and 16-bit floats on machines without them, with results of their own type or f32. Tiles of the result are shared by threads; each sums over k in order, so the result
 // does not depend on the number of threads. Operands are packed per tile, which takes any strides.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 namespace para::runtime {
 
-template <typename T, typename Sum> struct Gemm {
+template <typename T, typename Sum, typename Result = T> struct Gemm {
   static constexpr int64_t tileRows = 128, tileColumns = 256, tileDepth = 192;
   static constexpr int64_t lanes = 64 / int64_t(sizeof(Sum)), microRows = 8, microColumns = 2 * lanes;
   typedef Sum Vector __attribute__((vector_size(64)));
@@ -59,7 +59,7 @@ template <typename T, typename Sum> struct Gemm {
     }
   }
 
-  static void tile(const para_matmul_desc &desc, const T *a, const T *b, T *c, int64_t row, int64_t column) {
+  static void tile(const para_matmul_desc &desc, const T *a, const T *b, Result *c, int64_t row, int64_t column) {
     struct Buffers {
       alignas(64) Sum a[tileRows * tileDepth], b[tileColumns * tileDepth], c[tileRows * tileColumns];
     };
@@ -77,16 +77,16 @@ template <typename T, typename Sum> struct Gemm {
           micro(buffers.a + i * depth, buffers.b + j * depth, depth, buffers.c + i * tileColumns + j);
     }
     for (int64_t i = 0; i < rows; ++i) {
-      T *to = c + (row + i) * desc.c_row_stride + column;
+      Result *to = c + (row + i) * desc.c_row_stride + column;
       const Sum *from = buffers.c + i * tileColumns;
       Sum alpha = Sum(desc.alpha), beta = Sum(desc.beta);
       // With beta 0 what c held does not count, not even a NaN.
       for (int64_t j = 0; j < columns; ++j)
-        to[j] = T(beta == 0 ? alpha * from[j] : alpha * from[j] + beta * Sum(to[j]));
+        to[j] = Result(beta == 0 ? alpha * from[j] : alpha * from[j] + beta * Sum(to[j]));
     }
   }
 
-  static void run(int64_t threads, const para_matmul_desc &desc, const T *a, const T *b, T *c) {
+  static void run(int64_t threads, const para_matmul_desc &desc, const T *a, const T *b, Result *c) {
     int64_t tilesDown = (desc.m + tileRows - 1) / tileRows, tilesAcross = (desc.n + tileColumns - 1) / tileColumns;
     int64_t batches = 1;
     for (int32_t d = 0; d < desc.batch_rank; ++d)
@@ -95,7 +95,7 @@ template <typename T, typename Sum> struct Gemm {
       for (int64_t i = begin; i < end; ++i) {
         int64_t batch = i / (tilesDown * tilesAcross), at = i % (tilesDown * tilesAcross);
         const T *aBatch = a, *bBatch = b;
-        T *cBatch = c;
+        Result *cBatch = c;
         for (int32_t d = desc.batch_rank; d-- > 0;) {
           int64_t index = batch % desc.batch[d];
           batch /= desc.batch[d];

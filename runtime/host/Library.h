@@ -22,6 +22,13 @@ inline dnnl::memory::data_type libraryType(int32_t dtype) {
   return dtype == PARA_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+/// Whether oneDNN multiplies bf16 on this processor.
+inline bool libraryHasBFloat16() {
+  constexpr int needed = dnnl_cpu_isa_avx512_core;
+  static bool has = (int(dnnl_get_effective_cpu_isa()) & needed) == needed;
+  return has;
+}
+
 } // namespace para::runtime
 
 #endif

@@ -107,7 +107,7 @@ MatmulCache::Entry *MatmulCache::find(const para_matmul_desc *desc, int64_t thre
     bStrides.insert(bStrides.end(), {d.b_row_stride, d.b_column_stride});
     cStrides.insert(cStrides.end(), {d.c_row_stride, 1});
     dnnl::memory::data_type type = libraryType(d.dtype);
-    dnnl::memory::desc a(aDims, type, aStrides), b(bDims, type, bStrides), c(cDims, type, cStrides);
+    dnnl::memory::desc a(aDims, type, aStrides), b(bDims, type, bStrides), c(cDims, libraryType(d.c_dtype), cStrides);
     dnnl::primitive_attr attributes;
     if (d.alpha != 1)
       attributes.set_output_scales(0, {d.alpha});
@@ -133,10 +133,15 @@ MatmulCache::Entry *MatmulCache::find(const para_matmul_desc *desc, int64_t thre
 
 } // namespace para::runtime
 
-template <typename T, typename Sum>
+template <typename T, typename Sum, typename Result = T>
 static para_status runOwn(para_context *ctx, const para_matmul_desc &desc, const void *a, const void *b, void *c) {
-  Gemm<T, Sum>::run(ctx->threads, desc, static_cast<const T *>(a), static_cast<const T *>(b), static_cast<T *>(c));
+  Gemm<T, Sum, Result>::run(ctx->threads, desc, static_cast<const T *>(a), static_cast<const T *>(b), static_cast<Result *>(c));
   return PARA_OK;
+}
+
+/// Of 16-bit operands.
+template <typename T> static para_status runNarrow(para_context *ctx, const para_matmul_desc &desc, const void *a, const void *b, void *c) {
+  return desc.c_dtype == PARA_F32 ? runOwn<T, float, float>(ctx, desc, a, b, c) : runOwn<T, float>(ctx, desc, a, b, c);
 }
 
 para_status para_matmul(para_context *ctx, int32_t stream, const para_matmul_desc *desc, const void *a, const void *b,
@@ -149,13 +154,18 @@ para_status para_matmul(para_context *ctx, int32_t stream, const para_matmul_des
     results *= desc->batch[d];
   if (results == 0)
     return PARA_OK;
+  bool isNarrow = desc->dtype == PARA_F16 || desc->dtype == PARA_BF16;
+  if (desc->c_dtype != desc->dtype && !(isNarrow && desc->c_dtype == PARA_F32))
+    return ctx->fail(op, "matmul: no code for a result of another element type");
   if (desc->dtype == PARA_F64)
     return runOwn<double, double>(ctx, simplify(*desc), a, b, c);
   if (desc->dtype == PARA_F16)
-    return runOwn<Float16, float>(ctx, simplify(*desc), a, b, c);
+    return runNarrow<Float16>(ctx, simplify(*desc), a, b, c);
   if (desc->k == 0 && desc->dtype == PARA_F32)
     return runOwn<float, float>(ctx, *desc, a, b, c);
-  if ((desc->dtype != PARA_F32 && desc->dtype != PARA_BF16) || desc->k == 0)
+  if (desc->dtype == PARA_BF16 && (desc->k == 0 || !libraryHasBFloat16()))
+    return runNarrow<BFloat16>(ctx, simplify(*desc), a, b, c);
+  if (desc->dtype != PARA_F32 && desc->dtype != PARA_BF16)
     return ctx->fail(op, "matmul: no code for this element type");
   std::string cause;
   MatmulCache::Entry *entry = ctx->matmuls->find(desc, ctx->threads, cause);

@@ -89,7 +89,7 @@ bool fits(const Operation &op, const Layout &f, const Layout &s, const Layout &o
   int64_t n = op.transposeSecond ? s.rows : s.columns, kOther = op.transposeSecond ? s.columns : s.rows;
   bool leads = f.leading >= f.rows && s.leading >= s.rows && o.leading >= o.rows;
   return m == o.rows && n == o.columns && k == kOther && leads && f.count == o.count && s.count == o.count && m > 0 && n > 0 && k > 0 &&
-         f.type == o.type && s.type == o.type && op.isDouble == (o.type == RealF64);
+         f.type == s.type && (f.type == o.type || ((f.type == RealF16 || f.type == RealBF16) && o.type == RealF32)) && op.isDouble == (o.type == RealF64);
 }
 
 int heuristic(Handle, Handle op, Handle first, Handle second, Handle, Handle out, Handle wanted, int, BlasChoice *choice, int *found) {
@@ -125,11 +125,11 @@ void load(const Layout &layout, uintptr_t address, bool transposed, std::vector<
 
 void multiply(const Operation &op, double alpha, const Layout &fl, uintptr_t first, const Layout &sl, uintptr_t second, double beta, const Layout &ol, uintptr_t out) {
   int64_t k = op.transposeFirst ? fl.rows : fl.columns, m = ol.rows;
-  size_t bytes = size_t(ol.elementBytes());
+  size_t narrow = size_t(fl.elementBytes()), bytes = size_t(ol.elementBytes());
   std::vector<double> f, s, sum(static_cast<size_t>(m)), old(static_cast<size_t>(m));
   for (int64_t batch = 0; batch < ol.count; ++batch) {
-    load(fl, first + size_t(batch * fl.stride) * bytes, op.transposeFirst, f);    // [k][m]
-    load(sl, second + size_t(batch * sl.stride) * bytes, op.transposeSecond, s); // [n][k]
+    load(fl, first + size_t(batch * fl.stride) * narrow, op.transposeFirst, f);    // [k][m]
+    load(sl, second + size_t(batch * sl.stride) * narrow, op.transposeSecond, s); // [n][k]
     for (int64_t j = 0; j < ol.columns; ++j) {
       std::fill(sum.begin(), sum.end(), 0.0);
       for (int64_t p = 0; p < k; ++p) {

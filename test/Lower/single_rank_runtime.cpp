@@ -56,6 +56,8 @@ para_status para_launch(para_context *c, int32_t, const para_kernel *kernel, int
 }
 para_status para_matmul(para_context *c, int32_t, const para_matmul_desc *d, const void *a, const void *b, void *to, const char *) {
   ++c->matmuls;
+  if (d->c_dtype != d->dtype)
+    return PARA_ERROR;
   if (d->dtype == PARA_F32)
     multiply(d, static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(to));
   else if (d->dtype == PARA_F64)

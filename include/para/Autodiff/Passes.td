@@ -13,6 +13,18 @@ def SelectParametersPass : Pass<"para-select-parameters", "::mlir::ModuleOp"> {
                  ListOption<"freeze", "freeze", "std::string", "globs of parameters to leave as they are">];
 }
 
+def SetPrecisionPass : Pass<"para-set-precision", "::mlir::ModuleOp"> {
+  let summary = "Store values in 16 bits and compute in f32";
+  let description = [{
+    Writes casts, by the rules that ops tell (PrecisionOpInterface). Products take narrow operands and give narrow results. Arithmetic is
+    f32; its result is rounded if an operand was narrow, and stays f32 if it was made of sums, statistics and constants alone. Parameters and inputs
+    keep their types, and results those that they were declared with; trained parameters of a narrow type become f32 masters. Without training, a
+    parameter of which only the rounding is used is stored narrow. Does nothing to a model without narrow floats if `precision` is empty.
+  }];
+  let options = [Option<"precision", "precision", "std::string", "", "bf16 or f16; empty: the model's own narrow type">,
+                 Option<"train", "train", "bool", "false", "a training step is derived later">];
+}
+
 def AttachLossPass : Pass<"para-attach-loss", "::mlir::ModuleOp"> {
   let summary = "Make the loss the first result of @main and drop the other outputs";
   let description = [{
@@ -26,14 +38,23 @@ def DifferentiatePass : Pass<"para-differentiate", "::mlir::ModuleOp"> {
   let summary = "Append the gradient of every trainable parameter to the results of @main";
   let description = [{
     Reverse mode over the ops in @main. Gradients are results of kind "gradient" which carry the parameter's name. Ops made here have
-    the location of the op they derive from, wrapped with the phase `backward`.
+    the location of the op they derive from, wrapped with the phase `backward`. With a loss scale, gradients are so many times larger; the scale is state.
+  }];
+  let options = [Option<"lossScale", "loss-scale", "double", "0", "where a dynamic loss scale begins; 0: there is none">];
+}
+
+def WidenGradientsPass : Pass<"para-widen-gradients", "::mlir::ModuleOp"> {
+  let summary = "Make gradients of parameters in f32 before anything is added to them";
+  let description = [{
+    The gradient of a master is the widened cotangent of its narrow copy. Where that is a product, a sum or a move of these which nobody else
+    uses, it is made in f32 to begin with and never rounded.
   }];
 }
 
 def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {
   let summary = "Turn gradients into updates of parameters and optimizer state";
   let description = [{
-    Adds state arguments (kind "state"), scalar arguments for the optimizer's numbers (kind "hyper", f64), the gradient norm as
+    A loss scale is taken out of the gradients, and a step in which they are not finite changes nothing but the scale. Adds state arguments (kind "state"), scalar arguments for the optimizer's numbers (kind "hyper", f64), the gradient norm as
     an output and the new values as results of kind "update".
   }];
   let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "NAME:key=value,...">,
@@ -44,6 +65,14 @@ def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {
 
 def DecomposePass : Pass<"para-decompose", "::mlir::ModuleOp"> {
   let summary = "Replace composite ops by their formulas over the core set";
+}
+
+def PlaceRoundingsPass : Pass<"para-place-roundings", "::mlir::ModuleOp"> {
+  let summary = "Round narrow values where they are stored, once for all";
+  let description = [{
+    Arithmetic on narrow values becomes f32 between casts. A value that is stored narrow is the rounded number for everybody; one that goes into the
+    arithmetic of a single op of its phase is not rounded. So what is computed does not depend on which ops make one kernel.
+  }];
 }
 
 def TagPhasesPass : Pass<"para-tag-phases", "::mlir::ModuleOp"> {

@@ -3,6 +3,14 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NarrowCollectivesPass : Pass<"para-narrow-collectives", "::mlir::ModuleOp"> {
+  let summary = "Send the narrower side of an elementwise op";
+  let description = [{
+    An elementwise op whose result has fewer bytes than its operand is computed on the shard before it is gathered, as the 16-bit copy of a
+    parameter is; one whose result has more is computed on each stage that takes it, behind the message.
+  }];
+}
+
 def BucketCollectivesPass : Pass<"para-bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "Make one message of collectives of one kind over the same ranks";
   let description = [{

@@ -36,7 +36,7 @@ struct DriverOptions {
   std::vector<GivenFlag> given;          ///< in their order
   std::vector<std::string> notes;        ///< for the user, of flags that are taken otherwise than they look
   std::vector<std::string> explainFiles; ///< two plans that are to be compared, or none
-  double clipNorm = 0, clipValue = 0;
+  double clipNorm = 0, clipValue = 0, lossScale = 65536;
   int64_t microbatches = 0, ranks = 0;
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;

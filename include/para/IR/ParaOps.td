@@ -7,6 +7,7 @@ include "para/Interfaces/Structure.td"
 include "para/Interfaces/Derivative.td"
 include "para/Interfaces/Element.td"
 include "para/Interfaces/IndexUse.td"
+include "para/Interfaces/Precision.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 

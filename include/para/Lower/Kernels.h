@@ -23,6 +23,7 @@ struct FormedKernel {
   double work = 0;                        ///< of a fused kernel: operations, a multiplication being one
   double summedBytes = 0;                 ///< of these, a sum that a product adds to
   double flops = 0;                       ///< of products and convolutions
+  int64_t width = 4;                      ///< bytes of an element of what a product or convolution multiplies
   int64_t batch = 1, m = 0, n = 0, k = 0; ///< of a product
 
   explicit FormedKernel(mlir::Location location) : location(location) {}

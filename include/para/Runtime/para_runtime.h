@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PARA_ABI_VERSION 2
+#define PARA_ABI_VERSION 3
 #define PARA_MAX_RANK 8
 
 /// One rank's state: device, arena, communicators, streams, events. Opaque to compiled code.
@@ -48,8 +48,9 @@ typedef struct para_kernel {
 
 /// c[b..., m, n] = alpha * a x b + beta * c (+ bias[n]). Leading strides are in elements; `batch` dimensions are `rank`
 /// many with their own strides (0 broadcasts). a is m x k, b is k x n, with arbitrary row and column strides of which one is 1.
+/// a and b are of `dtype`, c of `c_dtype`: the same, or f32 where these are 16-bit. Sums are f32 at least.
 typedef struct para_matmul_desc {
-  int32_t dtype;
+  int32_t dtype, c_dtype;
   int32_t batch_rank;
   int64_t batch[PARA_MAX_RANK], a_batch_stride[PARA_MAX_RANK], b_batch_stride[PARA_MAX_RANK], c_batch_stride[PARA_MAX_RANK];
   int64_t m, n, k;

@@ -1,4 +1,5 @@
 #include "Composite/Composite.h"
+#include "Elementwise/Elementwise.h"
 
 using namespace mlir;
 using namespace para;
@@ -40,13 +41,31 @@ Structure rowwise(Operation *op, ArrayRef<int64_t> dims) {
 }
 } // namespace
 
-template <typename Op> static LogicalResult verifySoftmax(Op op) {
-  if (failed(verifyDim(op, op.getDim(), op.getInput().getType())))
-    return failure();
-  return verifyResult(op, 0, op.getInput().getType());
+/// What a composite computes with: an operand in the compute type.
+static Value widen(OpBuilder &builder, Location loc, Value x) { return TensorBuilder(loc, builder).cast(x, getComputeType(x.getType())); }
+/// The same where the op is replaced: what was rounded for it alone is taken as it was before.
+static Value takeWide(OpBuilder &builder, Location loc, Value x) {
+  auto cast = x.getDefiningOp<CastOp>();
+  bool isRounding = cast && isNarrow(x.getType()) && cast.getInput().getType().getElementType() == getComputeType(x.getType());
+  return isRounding && x.hasOneUse() ? cast.getInput() : widen(builder, loc, x);
 }
-LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this); }
-LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this); }
+static RankedTensorType widen(RankedTensorType type) { return RankedTensorType::get(type.getShape(), getComputeType(type)); }
+
+LogicalResult SoftmaxOp::verify() {
+  return failed(verifyDim(*this, getDim(), getInput().getType())) ? failure() : verifyResult(*this, 0, getInput().getType());
+}
+LogicalResult LogSoftmaxOp::verify() {
+  return failed(verifyDim(*this, getDim(), getInput().getType())) ? failure() : verifyResult(*this, 0, widen(getInput().getType()));
+}
+
+PrecisionRule SoftmaxOp::getPrecisionRule() { return PrecisionRule::Composite; }
+PrecisionRule LogSoftmaxOp::getPrecisionRule() { return PrecisionRule::Composite; }
+PrecisionRule NormalizeOp::getPrecisionRule() { return PrecisionRule::Composite; }
+PrecisionRule CrossEntropyOp::getPrecisionRule() { return PrecisionRule::Composite; }
+bool SoftmaxOp::isWideResult(unsigned) { return false; }
+bool LogSoftmaxOp::isWideResult(unsigned) { return true; }
+bool NormalizeOp::isWideResult(unsigned result) { return result > 0; }
+bool CrossEntropyOp::isWideResult(unsigned) { return true; }
 
 LogicalResult NormalizeOp::verify() {
   auto type = getInput().getType();
@@ -57,7 +76,7 @@ LogicalResult NormalizeOp::verify() {
   SmallVector<int64_t> row(type.getShape());
   for (int64_t dim : getDims())
     row[dim] = 1;
-  auto rows = RankedTensorType::get(row, type.getElementType());
+  auto rows = RankedTensorType::get(row, getComputeType(type)); // C2
   return success(succeeded(verifyResult(*this, 0, type)) && succeeded(verifyResult(*this, 1, rows)) && succeeded(verifyResult(*this, 2, rows)));
 }
 
@@ -67,34 +86,35 @@ LogicalResult CrossEntropyOp::verify() {
     return emitOpError("needs scores [rows..., classes] and labels [rows...]");
   if (getLabels().getType().getElementType().isInteger(1))
     return emitOpError("labels are indices of classes, which bools are not");
-  return verifyResult(*this, 0, RankedTensorType::get(scores.getShape().drop_back(), scores.getElementType()));
+  return verifyResult(*this, 0, RankedTensorType::get(scores.getShape().drop_back(), getComputeType(scores)));
 }
 
 Structure SoftmaxOp::getStructure() { return rowwise(*this, {int64_t(getDim())}); }
 
 SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
-  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
+  RowBuilder t(getLoc(), builder, takeWide(builder, getLoc(), getInput()), {int64_t(getDim())});
   Value e = t.exp(t.shifted());
-  return {t.div(e, t.sum(e))};
+  return {t.cast(t.div(e, t.sum(e)), getType().getElementType())};
 }
 
 LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
-  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
-  gradients[0] = t.mul(getResult(), t.sub(cotangents[0], t.sum(t.mul(cotangents[0], getResult()))));
+  Value y = widen(builder, getLoc(), getResult()), g = widen(builder, getLoc(), cotangents[0]);
+  RowBuilder t(getLoc(), builder, y, {int64_t(getDim())});
+  gradients[0] = t.cast(t.mul(y, t.sub(g, t.sum(t.mul(g, y)))), getType().getElementType());
   return success();
 }
 
 Structure LogSoftmaxOp::getStructure() { return rowwise(*this, {int64_t(getDim())}); }
 
 SmallVector<Value> LogSoftmaxOp::decompose(OpBuilder &builder) {
-  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
+  RowBuilder t(getLoc(), builder, takeWide(builder, getLoc(), getInput()), {int64_t(getDim())});
   Value shifted = t.shifted();
   return {t.sub(shifted, t.spread(t.log(t.reduceSum(t.exp(shifted), t.dims))))};
 }
 
 LogicalResult LogSoftmaxOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
-  RowBuilder t(getLoc(), builder, getInput(), {int64_t(getDim())});
-  gradients[0] = t.sub(cotangents[0], t.mul(t.exp(getResult()), t.sum(cotangents[0])));
+  RowBuilder t(getLoc(), builder, getResult(), {int64_t(getDim())});
+  gradients[0] = t.cast(t.sub(cotangents[0], t.mul(t.exp(getResult()), t.sum(cotangents[0]))), getInput().getType().getElementType());
   return success();
 }
 
@@ -114,21 +134,22 @@ static Value inverseDeviation(TensorBuilder &t, Value variance, double epsilon) 
 SmallVector<Value> NormalizeOp::decompose(OpBuilder &builder) {
   TensorBuilder t(getLoc(), builder);
   auto shape = getInput().getType().getShape();
-  Value mean = t.reduceMean(getInput(), getDims(), /*keepDims=*/true);
-  Value centered = t.sub(getInput(), t.broadcastTo(mean, shape));
+  Value input = takeWide(builder, getLoc(), getInput());
+  Value mean = t.reduceMean(input, getDims(), /*keepDims=*/true);
+  Value centered = t.sub(input, t.broadcastTo(mean, shape));
   Value variance = t.reduceMean(t.mul(centered, centered), getDims(), /*keepDims=*/true);
   Value scale = inverseDeviation(t, variance, getEpsilon().convertToDouble());
-  return {t.mul(centered, t.broadcastTo(scale, shape)), mean, variance};
+  return {t.cast(t.mul(centered, t.broadcastTo(scale, shape)), getInput().getType().getElementType()), mean, variance};
 }
 
 // dx = (g - mean(g) - y mean(g y)) / sqrt(variance + epsilon)
 LogicalResult NormalizeOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
   if (!cotangents[0])
     return success();
-  RowBuilder t(getLoc(), builder, getInput(), getDims());
-  Value g = cotangents[0], y = getResult();
+  Value g = widen(builder, getLoc(), cotangents[0]), y = widen(builder, getLoc(), getResult());
+  RowBuilder t(getLoc(), builder, y, getDims());
   Value scale = t.broadcastTo(inverseDeviation(t, getVariance(), getEpsilon().convertToDouble()), getInput().getType().getShape());
-  gradients[0] = t.mul(t.sub(t.sub(g, t.mean(g)), t.mul(y, t.mean(t.mul(g, y)))), scale);
+  gradients[0] = t.cast(t.mul(t.sub(t.sub(g, t.mean(g)), t.mul(y, t.mean(t.mul(g, y)))), scale), getInput().getType().getElementType());
   return success();
 }
 
@@ -149,7 +170,7 @@ namespace {
 /// What the loss and its gradient share.
 struct LabelBuilder : RowBuilder {
   LabelBuilder(CrossEntropyOp op, OpBuilder &builder)
-      : RowBuilder(op.getLoc(), builder, op.getScores(), {op.getScores().getType().getRank() - 1}) {
+      : RowBuilder(op.getLoc(), builder, widen(builder, op.getLoc(), op.getScores()), {op.getScores().getType().getRank() - 1}) {
     labels = index(op.getLabels(), shape(like).back(), /*fromEnd=*/false);
     auto labelType = type(labels);
     auto places = iota(RankedTensorType::get(shape(like), labelType.getElementType()), dims[0]);
@@ -177,11 +198,12 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder) {
 // (softmax - one hot) times the row's cotangent
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
   LabelBuilder t(*this, builder);
-  Value e = t.exp(t.shifted());
-  Value probability = t.div(e, t.sum(e));
+  Value shifted = t.shifted(), e = t.exp(shifted);
+  // Of narrow scores not from e, which would be kept as f32: the scores themselves are half of that.
+  Value probability = isNarrow(getScores().getType()) ? t.exp(t.sub(shifted, t.spread(t.log(t.reduceSum(e, t.dims))))) : t.div(e, t.sum(e));
   Value hit = t.cast(t.chosen, t.type(t.like).getElementType());
   Value g = t.select(t.valid, cotangents[0], t.TensorBuilder::like(cotangents[0], 0.0));
-  gradients[0] = t.mul(t.sub(probability, hit), t.spread(g));
+  gradients[0] = t.cast(t.mul(t.sub(probability, hit), t.spread(g)), getScores().getType().getElementType());
   return success();
 }
 

@@ -97,9 +97,10 @@ static void importLayerNormalization(OnnxOp &op) {
   if (op.has(2))
     y = b.add(y, op.input(2));
   op.result(y);
-  op.result(V(mean), 1);
+  Type stashed = V(normalized).element();
+  op.result(b.cast(V(mean), stashed), 1);
   if (op.wants(2))
-    op.result(b.reciprocal(b.sqrt(b.add(V(variance), epsilon))), 2);
+    op.result(b.cast(b.reciprocal(b.sqrt(b.add(V(variance), epsilon))), stashed), 2);
 }
 
 static void importRmsNormalization(OnnxOp &op) {
@@ -167,7 +168,7 @@ static void importLoss(OnnxOp &op) {
 
   V loss;
   if (scores) {
-    loss = V(b.t.crossEntropy(b.materialize(b.transpose(scores, classesLast)), b.materialize(labels)));
+    loss = b.cast(V(b.t.crossEntropy(b.materialize(b.transpose(scores, classesLast)), b.materialize(labels))), x.element());
   } else {
     // -x[label]; the sum has one term.
     V rows = b.transpose(x, classesLast), classes = labels.known ? labels : V(b.t.index(labels.value, x.dim(1), /*fromEnd=*/false));

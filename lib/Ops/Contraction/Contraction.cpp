@@ -18,7 +18,7 @@ SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<in
 } // namespace
 
 LogicalResult DotOp::verify() {
-  if (failed(verifyOneElementType(*this, {getLhs().getType(), getRhs().getType(), getType()}))) // C2
+  if (failed(verifyProductTypes(*this, getLhs().getType(), getRhs().getType(), getType()))) // C2
     return failure();
   auto lhs = getLhs().getType(), rhs = getRhs().getType();
   auto distinct = [](ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t rank) {
@@ -69,6 +69,9 @@ Structure DotOp::getStructure() {
   structure.linearity = {Linearity::Alone, Linearity::Alone};
   return structure;
 }
+
+PrecisionRule DotOp::getPrecisionRule() { return PrecisionRule::Multiplies; }
+bool DotOp::accumulatesWide() { return true; }
 
 double DotOp::getFlops() { return 2 * para::detail::getIterationPoints(*this); }
 

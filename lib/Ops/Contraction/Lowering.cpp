@@ -32,8 +32,7 @@ Value DotOp::emitElement(ElementEmitter &emitter, unsigned, ArrayRef<Coordinate>
 
 std::optional<LibraryCall> DotOp::getLibraryCall() {
   Type type = getType().getElementType();
-  bool same = type == getLhs().getType().getElementType() && type == getRhs().getType().getElementType();
-  if (!same || !(type.isF32() || type.isBF16() || type.isF16() || type.isF64()))
+  if (!(type.isF32() || type.isBF16() || type.isF16() || type.isF64()))
     return std::nullopt;
   LibraryCall call{LibraryCall::Matmul};
   call.lhsBatch.assign(getLhsBatch().begin(), getLhsBatch().end());

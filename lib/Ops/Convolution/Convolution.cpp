@@ -95,6 +95,11 @@ LogicalResult ConvolutionOp::verify() { return verifyParts(*this, partsOf(*this)
 LogicalResult ConvolutionInputGradOp::verify() { return verifyParts(*this, partsOf(*this)); }
 LogicalResult ConvolutionWeightGradOp::verify() { return verifyParts(*this, partsOf(*this)); }
 
+// Libraries give weight gradients in the type of their operands only.
+PrecisionRule ConvolutionOp::getPrecisionRule() { return PrecisionRule::Multiplies; }
+PrecisionRule ConvolutionInputGradOp::getPrecisionRule() { return PrecisionRule::Multiplies; }
+PrecisionRule ConvolutionWeightGradOp::getPrecisionRule() { return PrecisionRule::Multiplies; }
+
 double ConvolutionOp::getFlops() { return flopsOf(partsOf(*this)); }
 double ConvolutionInputGradOp::getFlops() { return flopsOf(partsOf(*this)); }
 double ConvolutionWeightGradOp::getFlops() { return flopsOf(partsOf(*this)); }

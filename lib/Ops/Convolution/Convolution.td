@@ -4,7 +4,7 @@ include "para/Interfaces/Library.td"
 // Layouts: input N C spatial..., weight K C/groups window..., result N K spatial....
 class Para_ConvolutionBase<string mnemonic> : Para_CoreOp<mnemonic, [
     DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents"]>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
-    DeclareOpInterfaceMethods<Para_Structure, ["getFlops", "buildLocal"]>, DeclareOpInterfaceMethods<Para_Library>]> {
+    DeclareOpInterfaceMethods<Para_Structure, ["getFlops", "buildLocal"]>, DeclareOpInterfaceMethods<Para_Library>, DeclareOpInterfaceMethods<Para_Precision>]> {
   dag windowing = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pad_low,
                        DenseI64ArrayAttr:$pad_high, I64Attr:$groups);
   let results = (outs Para_FloatTensor:$result);

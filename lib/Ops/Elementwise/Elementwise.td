@@ -113,8 +113,9 @@ def Para_SelectOp : Para_ElementwiseOp<"select", (ins Para_BoolTensor:$condition
 def Para_CastOp : Para_ElementwiseOp<"cast", (ins Para_Tensor:$input),
     "scalar::cast(b, x, getType().getElementType())",
     ["::mlir::isa<::mlir::FloatType>(getInput().getType().getElementType()) ? t.cast(g, getInput().getType().getElementType()) : ::mlir::Value()"],
-    [DeclareOpInterfaceMethods<Para_IndexUse, ["traceToOperand"]>]> {
+    [DeclareOpInterfaceMethods<Para_IndexUse, ["traceToOperand"]>, DeclareOpInterfaceMethods<Para_Precision>]> {
   let summary = "Conversion of element type";
+  let hasFolder = 1;
   let results = (outs Para_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }

@@ -96,6 +96,9 @@ void ScatterAddOp::describeShard(Operation *local, unsigned factor, ArrayAttr ax
     setShardDescription(local, axes, size, unit);
 }
 
+PrecisionRule GatherOp::getPrecisionRule() { return PrecisionRule::Looks; }
+PrecisionRule ScatterAddOp::getPrecisionRule() { return PrecisionRule::Sums; }
+
 LogicalResult GatherOp::buildGradient(OpBuilder &builder, ValueRange cotangents, MutableArrayRef<Value> gradients) {
   TensorBuilder t(getLoc(), builder);
   int64_t dim = getDim(), positions = getIndices().getType().getRank(), rank = getTable().getType().getRank();

@@ -16,7 +16,7 @@ def Para_IndexOp : Para_CoreOp<"index", [Elementwise, SameOperandsAndResultType,
 }
 
 def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
-    DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>]> {
+    DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>, DeclareOpInterfaceMethods<Para_Precision>]> {
   let summary = "Takes slices of a table along one dimension at given indices";
   let description = [{
     Result dimensions: those of the table before `dim`, those of the indices, those of the table after `dim`. An index outside of
@@ -32,7 +32,7 @@ def Para_GatherOp : Para_CoreOp<"gather", [DeclareOpInterfaceMethods<Para_Elemen
 
 def Para_ScatterAddOp : Para_CoreOp<"scatter_add", [DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
                                                     DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents"]>, DeclareOpInterfaceMethods<Para_Library>,
-    DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>]> {
+    DeclareOpInterfaceMethods<Para_Structure, ["describeShard"]>, DeclareOpInterfaceMethods<Para_Precision>]> {
   let summary = "Row r of the result is the sum of the updates whose index is r; the transpose of a gather along dimension 0";
   let description = [{
     `indices` has shape [p...], `updates` [p..., w...], the result [rows, w...]. Indices outside add nothing. Sums run in the order of

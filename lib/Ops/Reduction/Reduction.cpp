@@ -57,6 +57,11 @@ Structure ExtentOp::getStructure() {
   return structure;
 }
 
+// The largest and the smallest of rounded elements are none but those.
+PrecisionRule ReduceOp::getPrecisionRule() { return getKind() == ReductionKind::Sum ? PrecisionRule::Sums : PrecisionRule::Arithmetic; }
+PrecisionRule ExtentOp::getPrecisionRule() { return PrecisionRule::Sums; }
+PrecisionRule BatchTermOp::getPrecisionRule() { return PrecisionRule::Moves; }
+
 ArrayRef<int64_t> ExtentOp::getCountedDims() { return getDims(); }
 
 Structure BatchTermOp::getStructure() { return Structure::elementwise(*this, {Linearity::Joint}); }

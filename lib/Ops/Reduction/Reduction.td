@@ -1,7 +1,7 @@
 include "para/IR/ParaOps.td"
 
 def Para_ReduceOp : Para_CoreOp<"reduce", [DeclareOpInterfaceMethods<Para_Element, ["getReductionExtents", "getCombiner"]>,
-                                           DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>]> {
+                                           DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, DeclareOpInterfaceMethods<Para_Precision>]> {
   let summary = "Combines the elements along dimensions, which disappear";
   let arguments = (ins Para_ReductionKindAttr:$kind, Para_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Para_Tensor:$result);
@@ -10,7 +10,8 @@ def Para_ReduceOp : Para_CoreOp<"reduce", [DeclareOpInterfaceMethods<Para_Elemen
   let hasFolder = 1;
 }
 
-def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_BatchCount>, DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>]> {
+def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_BatchCount>, DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, []>,
+                                           DeclareOpInterfaceMethods<Para_Precision>]> {
   let summary = "How many elements of the input lie along dimensions, as a scalar of its element type";
   let description = [{
     The divisor of a mean. It is an op rather than a constant since a mean over the batch inside of a model with batch
@@ -24,7 +25,7 @@ def Para_ExtentOp : Para_CoreOp<"extent", [DeclareOpInterfaceMethods<Para_BatchC
 }
 
 def Para_BatchTermOp : Para_CoreOp<"batch_term", [Para_BatchTerm, DeclareOpInterfaceMethods<Para_Element>,
-    DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, SameOperandsAndResultType]> {
+    DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>, DeclareOpInterfaceMethods<Para_Precision>, SameOperandsAndResultType]> {
   let summary = "A term of the loss over a batch";
   let description = [{
     The value itself. Where microbatches cannot share it, since it is made of statistics that each of them has for itself,

@@ -73,3 +73,10 @@ LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange cotangents,
   }
   return success();
 }
+
+PrecisionRule ReshapeOp::getPrecisionRule() { return PrecisionRule::Moves; }
+PrecisionRule TransposeOp::getPrecisionRule() { return PrecisionRule::Moves; }
+PrecisionRule BroadcastOp::getPrecisionRule() { return PrecisionRule::Moves; }
+PrecisionRule SliceOp::getPrecisionRule() { return PrecisionRule::Moves; }
+PrecisionRule PadOp::getPrecisionRule() { return PrecisionRule::Moves; }
+PrecisionRule ConcatOp::getPrecisionRule() { return PrecisionRule::Moves; }

@@ -2,7 +2,8 @@ include "para/IR/ParaOps.td"
 include "para/Interfaces/Relayout.td"
 
 class Para_ShapeOp<string mnemonic, list<Trait> traits = []> : Para_CoreOp<mnemonic, [
-    DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>] # traits> {
+    DeclareOpInterfaceMethods<Para_Element>, DeclareOpInterfaceMethods<Para_Derivative, ["buildGradient"]>,
+    DeclareOpInterfaceMethods<Para_Precision>] # traits> {
   let results = (outs Para_Tensor:$result);
   let hasVerifier = 1;
 }

@@ -1,0 +1,283 @@
+#include "para/Autodiff/Passes.h"
+#include "para/IR/Program.h"
+#include "para/Interfaces/Precision.h"
+#include "para/Ops/TensorBuilder.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace para;
+
+namespace para {
+#define GEN_PASS_DEF_SETPRECISIONPASS
+#include "para/Autodiff/Passes.h.inc"
+} // namespace para
+
+namespace {
+RankedTensorType withElement(Type type, Type element) { return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), element); }
+
+/// A value in both types; each is made when it is first asked for.
+struct Known {
+  enum Status {
+    Neutral, ///< f32 that was there before: a master, an input, a constant. Says nothing of what is made of it
+    Wide,    ///< made in f32, as sums are
+    Narrow,  ///< stored in 16 bits
+  };
+  Value wide, narrow;
+  Status status = Neutral;
+  bool isStored = false; ///< of a trained parameter or an input: products take it in 16 bits
+};
+
+class Narrowing {
+public:
+  Narrowing(func::FuncOp main, FloatType narrow, bool train) : main(main), narrow(narrow), train(train), builder(main.getContext()), f32(builder.getF32Type()) {}
+
+  void run() {
+    Block &body = main.getBody().front();
+    auto ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+    for (BlockArgument argument : body.getArguments())
+      take(argument);
+    llvm::for_each(ops, [this](Operation *op) { visit(op); });
+    finish(body.getTerminator());
+    if (!train)
+      storeNarrow();
+    main.setType(builder.getFunctionType(body.getArgumentTypes(), main.getResultTypes()));
+  }
+
+private:
+  void take(BlockArgument argument) {
+    if (!isNarrowOrF32(argument.getType()))
+      return;
+    unsigned index = argument.getArgNumber();
+    StringRef kind = getArgKind(main, index);
+    bool isTrained = bool(main.getArgAttr(index, "para.trainable"));
+    if (isNarrow(argument.getType()) && isTrained && train) // its master
+      argument.setType(withElement(argument.getType(), f32));
+    Known &known = this->known[argument];
+    known.isStored = isTrained || kind == "input";
+    if (!isNarrow(argument.getType())) {
+      known.wide = argument;
+      return;
+    }
+    known.status = Known::Narrow;
+    known.narrow = argument;
+    if (getElementTypeOrSelf(argument.getType()) != narrow) {
+      builder.setInsertionPointToStart(argument.getOwner());
+      known.narrow = TensorBuilder(argument.getLoc(), builder).cast(argument, narrow);
+    }
+  }
+
+  Value wideOf(Value value) {
+    Known &known = this->known[value];
+    if (!known.wide)
+      known.wide = TensorBuilder(place(value), builder).cast(known.narrow, f32);
+    return known.wide;
+  }
+
+  Value narrowOf(Value value) {
+    if (Value made = known[value].narrow)
+      return made;
+    Operation *op = value.getDefiningOp();
+    Value made;
+    if (op && getPrecisionRule(op) == PrecisionRule::Moves) { // what is moved is rounded: a product looks through moves, but not through casts
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(isNarrowOrF32(operand.getType()) ? narrowOf(operand) : operand);
+      Operation *copy = builder.clone(*op);
+      copy->setOperands(operands);
+      setFloatElement(copy, narrow);
+      made = copy->getResult(0);
+    } else {
+      made = TensorBuilder(place(value), builder).cast(known[value].wide, narrow);
+    }
+    return known[value].narrow = made;
+  }
+
+  void setOperands(Operation *op, ArrayRef<Value> operands) {
+    for (auto [operand, value] : llvm::zip_equal(op->getOpOperands(), operands))
+      operand.set(value);
+  }
+  /// The operands in one type.
+  void convert(Operation *op, bool toNarrow) {
+    setOperands(op, llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+                  return !isNarrowOrF32(operand.getType()) ? operand : toNarrow ? narrowOf(operand) : wideOf(operand);
+                }));
+  }
+
+  void keep(Operation *op, Known::Status status, bool isStored = false) {
+    for (OpResult result : op->getResults())
+      if (isNarrowOrF32(result.getType())) {
+        Known &known = this->known[result];
+        known.status = status;
+        known.isStored = isStored;
+        (status == Known::Narrow ? known.narrow : known.wide) = result;
+      }
+  }
+
+  /// Of a cast: that of the node which made the value, or of the first which takes a master, for that is where a copy of it is of use.
+  Location place(Value value) { return value.getDefiningOp() || !current ? value.getLoc() : current->getLoc(); }
+
+  void visit(Operation *op) {
+    current = op;
+    builder.setInsertionPoint(op);
+    SmallVector<Value> floats = llvm::filter_to_vector(op->getOperands(), [](Value operand) { return isNarrowOrF32(operand.getType()); });
+    bool decides = llvm::any_of(op->getResultTypes(), isNarrowOrF32);
+    if (floats.empty() && !decides)
+      return;
+    auto is = [&](Known::Status status) { return llvm::any_of(floats, [&](Value v) { return known[v].status == status; }); };
+    bool anyNarrow = is(Known::Narrow), allNeutral = !anyNarrow && !is(Known::Wide);
+    bool isStored = llvm::any_of(floats, [&](Value v) { return known[v].isStored; });
+    switch (getPrecisionRule(op)) {
+    case PrecisionRule::Converts:
+      return convertCast(op);
+    case PrecisionRule::Looks:
+      if (!(allNeutral && isStored)) {
+        convert(op, anyNarrow);
+        setFloatElement(op, anyNarrow ? Type(narrow) : f32);
+        return keep(op, anyNarrow ? Known::Narrow : allNeutral ? Known::Neutral : Known::Wide);
+      }
+      // The whole of a table is not rounded for what is taken of it.
+      convert(op, /*toNarrow=*/false);
+      setFloatElement(op, f32);
+      return round(op);
+    case PrecisionRule::Moves:
+      convert(op, anyNarrow);
+      setFloatElement(op, anyNarrow ? Type(narrow) : f32);
+      return keep(op, anyNarrow ? Known::Narrow : allNeutral ? Known::Neutral : Known::Wide, isStored);
+    case PrecisionRule::Multiplies: {
+      bool staysWide = !anyNarrow && !isStored; // of numbers of places, say
+      convert(op, !staysWide);
+      setFloatElement(op, staysWide ? Type(f32) : narrow);
+      return keep(op, staysWide ? Known::Wide : Known::Narrow);
+    }
+    case PrecisionRule::Composite:
+      convert(op, anyNarrow);
+      setFloatElement(op, anyNarrow ? Type(narrow) : f32);
+      for (OpResult result : op->getResults()) {
+        bool isWide = !anyNarrow || cast<PrecisionOpInterface>(op).isWideResult(result.getResultNumber());
+        if (isWide)
+          result.setType(withElement(result.getType(), f32));
+        Known &known = this->known[result];
+        known.status = isWide ? Known::Wide : Known::Narrow;
+        (isWide ? known.wide : known.narrow) = result;
+      }
+      return;
+    case PrecisionRule::Sums:
+    case PrecisionRule::Arithmetic:
+      break;
+    }
+    convert(op, /*toNarrow=*/false);
+    setFloatElement(op, f32);
+    if (anyNarrow && getPrecisionRule(op) == PrecisionRule::Arithmetic)
+      return round(op);
+    keep(op, floats.empty() && op->getNumOperands() == 0 ? Known::Neutral : Known::Wide);
+  }
+
+  /// Results are f32 and from here on stored in 16 bits. What rounds needlessly is dropped by para-place-roundings.
+  void round(Operation *op) {
+    builder.setInsertionPointAfter(op);
+    for (OpResult result : op->getResults())
+      if (isNarrowOrF32(result.getType())) {
+        Known &known = this->known[result];
+        known.status = Known::Narrow;
+        known.narrow = TensorBuilder(result.getLoc(), builder).cast(result, narrow);
+        known.wide = nullptr;
+      }
+  }
+
+  void convertCast(Operation *op) {
+    Value from = op->getOperand(0), to = op->getResult(0);
+    Type target = getElementTypeOrSelf(to.getType());
+    if (isNarrowOrF32(from.getType()) && isNarrowOrF32(target)) { // the type says how the value is meant to be kept
+      Known made;
+      made.status = isNarrow(target) ? Known::Narrow : Known::Wide;
+      (isNarrow(target) ? made.narrow : made.wide) = isNarrow(target) ? narrowOf(from) : wideOf(from);
+      known[to] = made;
+      known.try_emplace(isNarrow(target) ? made.narrow : made.wide, made);
+      replaced.push_back(op);
+      return;
+    }
+    convert(op, /*toNarrow=*/false);
+    setFloatElement(op, f32);
+    keep(op, Known::Wide);
+  }
+
+  /// Results have the types that they were declared with.
+  void finish(Operation *terminator) {
+    current = nullptr;
+    builder.setInsertionPoint(terminator);
+    for (auto [number, operand] : llvm::enumerate(terminator->getOpOperands())) {
+      Type declared = main.getResultTypes()[number];
+      if (!isNarrowOrF32(declared))
+        continue;
+      Value value = operand.get(), made = !isNarrow(declared) || getElementTypeOrSelf(declared) != narrow ? wideOf(value) : narrowOf(value);
+      operand.set(TensorBuilder(value.getLoc(), builder).cast(made, getElementTypeOrSelf(declared)));
+    }
+    for (Operation *op : llvm::reverse(replaced))
+      op->erase();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
+      if (isOpTriviallyDead(&op)) // a move of what is taken narrow alone
+        op.erase();
+  }
+
+  /// Without training there are no masters: a parameter of which only the rounding is used is kept so.
+  void storeNarrow() {
+    for (BlockArgument argument : main.getArguments()) {
+      auto rounds = [&](Operation *user) {
+        return getPrecisionRule(user) == PrecisionRule::Converts && getElementTypeOrSelf(user->getResult(0).getType()) == narrow;
+      };
+      if (getArgKind(main, argument.getArgNumber()) != "parameter" || !getElementTypeOrSelf(argument.getType()).isF32() ||
+          argument.use_empty() || !llvm::all_of(argument.getUsers(), rounds))
+        continue;
+      argument.setType(withElement(argument.getType(), narrow));
+      SmallVector<Operation *> roundings(argument.getUsers());
+      for (Operation *user : roundings) {
+        user->getResult(0).replaceAllUsesWith(argument);
+        user->erase();
+      }
+    }
+  }
+
+  func::FuncOp main;
+  FloatType narrow;
+  bool train;
+  OpBuilder builder;
+  FloatType f32;
+  Operation *current = nullptr;
+  llvm::DenseMap<Value, Known> known;
+  SmallVector<Operation *> replaced;
+};
+
+struct SetPrecisionPass : para::impl::SetPrecisionPassBase<SetPrecisionPass> {
+  using SetPrecisionPassBase::SetPrecisionPassBase;
+
+  void runOnOperation() override {
+    auto main = getMain(getOperation());
+    if (failed(main))
+      return signalPassFailure();
+    MLIRContext *context = &getContext();
+    FloatType narrow = llvm::StringSwitch<FloatType>(precision).Case("bf16", BFloat16Type::get(context)).Case("f16", Float16Type::get(context)).Default({});
+    if (!narrow && !precision.empty()) {
+      main->emitError() << "no precision of 16 bits is called '" << precision << "'; there are bf16, f16";
+      return signalPassFailure();
+    }
+    if (!narrow)
+      narrow = findOwn(*main);
+    if (narrow)
+      Narrowing(*main, narrow, train).run();
+  }
+
+  /// The 16-bit type of the model itself, of its parameters first.
+  static FloatType findOwn(func::FuncOp main) {
+    FloatType found;
+    auto look = [&](Value value) {
+      if (!found && isNarrow(value.getType()))
+        found = cast<FloatType>(getElementTypeOrSelf(value.getType()));
+    };
+    llvm::for_each(main.getArguments(), look);
+    for (Operation &op : main.getBody().front())
+      llvm::for_each(op.getResults(), look);
+    return found;
+  }
+};
+} // namespace
