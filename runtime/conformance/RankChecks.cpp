@@ -148,7 +148,7 @@ Status checkErrors(Suite &suite) {
   static const para_kernel empty = {"empty", nullptr, 1, 0, 0};
   static const para_matmul_desc strange = [] {
     para_matmul_desc desc{};
-    desc.dtype = PARA_I64, desc.m = desc.n = desc.k = 1;
+    desc.dtype = desc.c_dtype = PARA_I64, desc.m = desc.n = desc.k = 1;
     desc.a_row_stride = desc.a_column_stride = desc.b_row_stride = desc.b_column_stride = desc.c_row_stride = 1;
     return desc;
   }();

@@ -19,7 +19,7 @@ namespace para::conformance {
 
 namespace {
 constexpr int64_t arenaBytes = 48 << 20;
-constexpr Check checks[] = {{"buffers", checkBuffers}, {"streams", checkStreams}, {"kernels", checkKernels}, {"products", checkProducts},
+constexpr Check checks[] = {{"buffers", checkBuffers}, {"lists", checkLists}, {"streams", checkStreams}, {"kernels", checkKernels}, {"products", checkProducts},
                             {"collectives", checkCollectives}, {"messages", checkMessages}, {"errors", checkErrors}};
 
 /// Two axes: stages, which exchange messages in both directions, and `data` within a stage.

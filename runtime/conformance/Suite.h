@@ -57,6 +57,7 @@ struct Check {
   Status (*run)(Suite &suite);
 };
 Status checkBuffers(Suite &suite);
+Status checkLists(Suite &suite);
 Status checkStreams(Suite &suite);
 Status checkKernels(Suite &suite);
 Status checkProducts(Suite &suite);

@@ -15,7 +15,7 @@ std::string suite(const std::string &backEnd, int ranks, const std::string &flag
 
 void expectConforms(const Outcome &outcome, int ranks) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  for (const char *check : {"buffers", "streams", "kernels", "products", "collectives", "messages"})
+  for (const char *check : {"buffers", "lists", "streams", "kernels", "products", "collectives", "messages"})
     EXPECT_TRUE(has(outcome.out, std::string(check) + ": as they should be on " + std::to_string(ranks) + " ranks\n"));
 }
 } // namespace
