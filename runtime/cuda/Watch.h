@@ -1,8 +1,8 @@
 //===- Watch.h - Communication that does not get on -------------*- C++ -*-===//
 //
 // NCCL waits for ever for a rank that does not come. So the device itself notes, in pinned memory, where it is: a word a stream, written before
-// and behind each communication, by copies out of a table of numbers that are part of a CUDA graph as everything else is. A thread of each rank reads the words, tells the
-// other ranks of the host that this one gets on (ControlBlock), and asks NCCL for errors, whatever the host program does meanwhile. Where a
+// and behind each communication, by copies out of a table of numbers that are part of a CUDA graph as everything else is. A thread of each rank reads
+// the words, tells the other ranks that this one gets on (World), and asks NCCL for errors, whatever the host program does meanwhile. Where a
 // communication has begun and no rank has got on for PARA_COMMUNICATION_TIMEOUT seconds, it names the communication and who has not come to it,
 // and ends the job. A rank whose host program works between steps, for however long, gets on; one that is stopped does not.
 //

@@ -36,7 +36,8 @@ TEST(Stuck, ARankThatIsStoppedIsNamed) {
 }
 
 TEST(Stuck, ACollectiveThatARankLeavesOutIsNamed) {
-  expectTold(fault("missing"), {"para: rank 2: layer.0.weight: the all-reduce on 'data' (ranks 2, 3), sequence 0 has waited 1 s", "not come to it: rank 3 waits for rank 0, behind its step, in 'the step'"});
+  expectTold(fault("missing"), {"para: rank 2: layer.0.weight: the all-reduce on 'data' (ranks 2, 3), sequence 0 has waited 1 s",
+                                "not come to it: rank 3 waits for rank 0, behind its step, in 'the step'"});
 }
 
 TEST(Stuck, CollectivesInAnotherOrderAreNamed) {
@@ -46,6 +47,16 @@ TEST(Stuck, CollectivesInAnotherOrderAreNamed) {
 
 TEST(Stuck, AMessageThatIsNotTakenIsNamed) {
   expectTold(fault("message"), {"para: rank 1: layer.1: the send to stage 1 has waited 1 s", "not come to it: rank 3 waits for rank 0, behind its step"});
+}
+
+TEST(Stuck, ARankThatDiesIsNamedByWhoSawIt) {
+  for (int i = 0; i < 3; ++i)
+    expectTold(fault("die"), {"para: rank 3 was killed by signal 9 (Killed) in '", "the other ranks are stopped"});
+}
+
+TEST(Stuck, ErrorsThatNcclFindsAreTold) {
+  // Of a rank that ends without a word to anybody only NCCL's own connections tell.
+  expectTold(fault("leave"), {"NCCL: found while it ran: remote error (rehearsed), while the "});
 }
 
 TEST(Stuck, WhatOnlyTakesLongGoesOn) {
@@ -65,7 +76,8 @@ TEST(Stuck, ARankThatGoesOnInTimeIsForgiven) {
 }
 
 TEST(Stuck, TheRehearsalItselfTellsOfAStoppedRank) {
-  expectTold(fault("stop", "PARA_COMMUNICATION_TIMEOUT=0 PARA_REHEARSE_TIMEOUT=1"), {"rehearsed NCCL: nothing has moved for 1 s:", "rank 3 is stopped by a signal or a debugger, and"});
+  expectTold(fault("stop", "PARA_COMMUNICATION_TIMEOUT=0 PARA_REHEARSE_TIMEOUT=1"), {"rehearsed NCCL: nothing has moved for 1 s:",
+                                                                                     "rank 3 is stopped by a signal or a debugger, and"});
 }
 
 TEST(Stuck, ARankTellsHowItRan) {
