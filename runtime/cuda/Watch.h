@@ -48,7 +48,10 @@ public:
   Status start();
   /// Joins the thread; communicators may be closed then.
   void stop();
-  void addLane(Handle stream) { lanes.push_back(stream); }
+  void addLane(Handle stream) {
+    std::lock_guard<std::mutex> lock(mutex);
+    lanes.push_back(stream);
+  }
   void enter(Phase next) { phase = next; }
 
   /// Before a list is enqueued, or a graph with these calls is launched. Nothing is under way.
@@ -90,7 +93,7 @@ private:
   uint32_t numbers = 0;        ///< how many the last one has
   std::vector<Handle> lanes;
   std::vector<uint64_t> base; ///< by line: of the lists before
-  mutable std::mutex mutex;   ///< of `current` and what it has, `base`
+  mutable std::mutex mutex;   ///< of `lanes`, `current` and what it has, `base`
   std::shared_ptr<Calls> current;
   Communication enqueuing; ///< op is null while none is
   uint64_t lists = 0;      ///< begun so far
