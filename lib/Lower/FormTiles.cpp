@@ -73,7 +73,7 @@ private:
     for (size_t i = 0; i < groups.size() && isMade; ++i)
       isMade = make(region, groups, i);
     if (!isMade) {
-      for (TileGroup &group : groups)
+      for (TileGroup &group : llvm::reverse(groups)) // which may take from those before
         if (group.fused)
           group.fused.erase();
       return;
