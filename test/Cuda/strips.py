@@ -2,8 +2,9 @@
 
     strips.py sums FORM ROWS COLUMNS PRECISION fused|apart   sums over rows beside the kernel that has them, which is then the only one that
                                                              reads or writes tensors of that size
-    strips.py train FLAGS...                                 three steps of a GPT large enough for that, against one rank on the host
+    strips.py train FLAGS...                                 two steps of a GPT large enough for that, against one rank on the host
     strips.py online PRECISION                               softmax, its logarithm and cross-entropy of rows that fit into no block
+    strips.py extents PRECISION                              launches of one kernel for other numbers of rows, of terms and of elements
 
 It works in the current folder."""
 
@@ -49,6 +50,21 @@ ONLINE = """g (float[33,30011] x, int64[33] l, float[5,3,21001] z) => (float[33]
   e = SoftmaxCrossEntropyLoss <reduction = "none", ignore_index = -100> (x, l)
   p = Softmax <axis = -1> (z)
   q = LogSoftmax <axis = -1> (z)
+}"""
+EXTENTS = """g (float[512,60] a, float[301,60] b, float[1,60] c, float[701] m, float[33] n, float[16,50] o)
+  => (float[512] sa, float[301] sb, float[1] sc, float tm, float tn, float to, float[512,60] ea, float[33] en) {
+  qa = Mul(a, a)
+  qb = Mul(b, b)
+  qc = Mul(c, c)
+  axes = Constant <value_ints = [1]> ()
+  sa = ReduceSum <keepdims = 0> (qa, axes)
+  sb = ReduceSum <keepdims = 0> (qb, axes)
+  sc = ReduceSum <keepdims = 0> (qc, axes)
+  tm = ReduceMax <keepdims = 0> (m)
+  tn = ReduceMax <keepdims = 0> (n)
+  to = ReduceMax <keepdims = 0> (o)
+  ea = Tanh(a)
+  en = Tanh(n)
 }"""
 BOUNDS = {"f32": 2e-6, "f64": 2e-13}
 
@@ -105,17 +121,20 @@ def sums(form, rows, columns, precision, kind):
 
 
 def train(flags):
-    sizes = {"layers": 1, "hidden": 32, "heads": 2, "vocab": 96, "seq": 128, "batch": 8}
+    sizes = {"layers": 1, "hidden": 32, "heads": 2, "vocab": 96, "seq": 128, "batch": 16}
     call(sys.executable, "-m", "para.models", "gpt", *[word for name, size in sizes.items() for word in (f"--{name}", size)], "--weights", 1, "-o", "model.onnx",
          PYTHONPATH=str(HERE.parents[1] / "python"))
-    tokens = np.random.default_rng(1).integers(0, sizes["vocab"], size=(24, sizes["seq"] + 1))
+    tokens = np.random.default_rng(1).integers(0, sizes["vocab"], size=(32, sizes["seq"] + 1))
     np.savez("train.npz", input_ids=tokens[:, :-1], labels=tokens[:, 1:])
     common = ["--train", "--precision=f64", "--optimizer=adamw:lr=0.01,weight_decay=0.1", "--clip-norm", "0.5"]
     for name, own in (("host", []), ("rehearsal", ["--target=rehearsal", *flags])):
         call("para-opt", "model.onnx", *common, *own, "-o", f"{name}.exe")
-        call(pathlib.Path(f"{name}.exe").resolve(), "--data", "train.npz", "--steps", 3, "--dump-state", f"{name}.npz", "--progress=never")
-    program = call("para-opt", "model.onnx", *common, *flags, "--target=cuda", "--emit=lower", "-o", "-")
-    assert 'rt.varies = "rows"' in program and 'rt.varies = "terms"' in program
+        call(pathlib.Path(f"{name}.exe").resolve(), "--data", "train.npz", "--steps", 2, "--dump-state", f"{name}.npz", "--progress=never")
+    # Of all that is summed over rows a kernel of its own reads nothing but the gradient of positions, which is summed over the batch.
+    report = json.loads(call("para-opt", "model.onnx", *common, *flags, "--target=cuda", "--report=kernels", "--json"))
+    ranks = 2 if "--ranks" in flags else 1
+    readers = [k for k in report["kernels"] if k["family"] == "reduction" and k["minimal_bytes"] >= 8 * sizes["batch"] * sizes["seq"] * sizes["hidden"] // ranks]
+    assert len(readers) == 1, readers
     host = np.load("host.npz")
     compare(np.load("rehearsal.npz"), {name: host[name] for name in host.files}, 1e-11)
 
@@ -143,6 +162,19 @@ def online(precision):
     compare(infer("rehearsal", precision), {"e": each, "p": np.exp(q), "q": q}, BOUNDS[precision])
 
 
+def extents(precision):
+    write_model(EXTENTS)
+    random = np.random.default_rng(4)
+    x = {name: random.normal(size=shape).astype(np.float32) for name, shape in dict(a=(512, 60), b=(301, 60), c=(1, 60), m=701, n=33, o=(16, 50)).items()}
+    x["m"][700], x["n"][32], x["o"][15, 49] = 9, 8, 7  # in the last vectors
+    np.savez("inputs.npz", **x)
+    program = call("para-opt", "model.onnx", "--target=cuda", "--emit=lower", "-o", "-")
+    assert all(f'rt.varies = "{what}"' in program for what in ("rows", "terms", "elements"))
+    x = {name: value.astype(np.float64) for name, value in x.items()}
+    expected = {f"s{name}": (x[name] ** 2).sum(1) for name in "abc"} | {f"t{name}": x[name].max() for name in "mno"} | {f"e{name}": np.tanh(x[name]) for name in "an"}
+    compare(infer("rehearsal", precision), expected, BOUNDS[precision])
+
+
 if __name__ == "__main__":
     kind, *arguments = sys.argv[1:]
-    {"sums": sums, "train": lambda *flags: train(flags), "online": online}[kind](*arguments)
+    {"sums": sums, "train": lambda *flags: train(flags), "online": online, "extents": extents}[kind](*arguments)
