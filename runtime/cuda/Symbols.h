@@ -40,7 +40,6 @@ struct NcclId {
   X(int, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, Address, size_t, Handle))                                 \
   X(int, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, Handle))                                \
   X(int, cuMemsetD8Async, "cuMemsetD8Async", (Address, unsigned char, size_t, Handle))                                 \
-  X(int, cuMemsetD32Async, "cuMemsetD32Async", (Address, unsigned, size_t, Handle))                                    \
   X(int, cuMemsetD2D8Async, "cuMemsetD2D8Async", (Address, size_t, unsigned char, size_t, size_t, Handle))             \
   X(int, cuStreamCreate, "cuStreamCreate", (Handle *, unsigned))                                                       \
   X(int, cuStreamDestroy, "cuStreamDestroy_v2", (Handle))                                                              \

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <numeric>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -28,6 +29,9 @@ Status Watch::start() {
   for (Handle stream : ctx->streams)
     addLane(stream);
   base.resize(size_t(ctx->manifest->lines()));
+  constexpr uint32_t usualNumbers = 4096;
+  if (growNumbers(usualNumbers, "the start") != PARA_OK)
+    return Status::error("");
   timeoutSeconds = numberOf(Setting::CommunicationTimeout);
   // Signals are the main thread's.
   sigset_t all, before;
@@ -46,6 +50,8 @@ void Watch::stop() {
 
 Watch::~Watch() {
   stop();
+  for (Address table : tables)
+    ctx->driver.cuMemFree(table);
   if (words)
     ctx->driver.cuMemFreeHost(words);
 }
@@ -78,8 +84,26 @@ void Watch::endList() {
 para_status Watch::note(size_t lane, uint32_t value, const char *op) {
   if (lane >= mostLanes && lane != ticksLane)
     return PARA_OK;
+  if (value >= numbers)
+    if (para_status status = growNumbers(value + 1, op))
+      return status;
   Handle stream = lane == ticksLane ? ctx->streams[0] : lanes[lane];
-  return ctx->check(op, "cuMemsetD32Async", ctx->driver.cuMemsetD32Async(Address(reinterpret_cast<uintptr_t>(words + lane)), value, 1, stream));
+  return ctx->check(op, "cuMemcpyDtoHAsync", ctx->driver.cuMemcpyDtoHAsync(words + lane, tables.back() + 4 * Address(value), 4, stream));
+}
+
+/// The first run of a list needs as many as all later ones: it is not captured.
+para_status Watch::growNumbers(uint32_t atLeast, const char *op) {
+  std::vector<uint32_t> list(std::max(atLeast, 2 * numbers));
+  std::iota(list.begin(), list.end(), 0u);
+  Address made = 0;
+  Driver &driver = ctx->driver;
+  if (para_status status = ctx->check(op, "cuMemAlloc", driver.cuMemAlloc(&made, list.size() * 4)))
+    return status;
+  tables.push_back(made);
+  numbers = uint32_t(list.size());
+  if (para_status status = ctx->check(op, "cuMemcpyHtoDAsync", driver.cuMemcpyHtoDAsync(made, list.data(), list.size() * 4, ctx->streams[2])))
+    return status;
+  return ctx->check(op, "cuStreamSynchronize", driver.cuStreamSynchronize(ctx->streams[2]));
 }
 
 para_status Watch::begin(Handle stream, const Communication &what) {

@@ -1,7 +1,7 @@
 //===- Watch.h - Communication that does not get on -------------*- C++ -*-===//
 //
 // NCCL waits for ever for a rank that does not come. So the device itself notes, in pinned memory, where it is: a word a stream, written before
-// and behind each communication, by memsets that are part of a CUDA graph as everything else is. A thread of each rank reads the words, tells the
+// and behind each communication, by copies out of a table of numbers that are part of a CUDA graph as everything else is. A thread of each rank reads the words, tells the
 // other ranks of the host that this one gets on (ControlBlock), and asks NCCL for errors, whatever the host program does meanwhile. Where a
 // communication has begun and no rank has got on for PARA_COMMUNICATION_TIMEOUT seconds, it names the communication and who has not come to it,
 // and ends the job. A rank whose host program works between steps, for however long, gets on; one that is stopped does not.
@@ -75,12 +75,19 @@ private:
   std::string whoIsMissing(const Communication &what, uint64_t number) const;
   std::string whereIsRank(int64_t rank) const;
   void publish(bool gotOn);
-  uint32_t wordOf(size_t lane) const { return words[lane].load(std::memory_order_relaxed); }
+  /// A rehearsal leaves the word undefined, as it may, from when the first copy is enqueued until it runs.
+  uint32_t wordOf(size_t lane) const {
+    uint32_t word = words[lane].load(std::memory_order_relaxed);
+    return word == ~0u ? 0 : word;
+  }
+  para_status growNumbers(uint32_t atLeast, const char *op);
   para_status note(size_t lane, uint32_t value, const char *op);
   size_t laneOf(Handle stream) const;
 
   para_context *ctx;
   std::atomic<uint32_t> *words = nullptr; ///< pinned: one a lane, the last one counts ticks
+  std::vector<Address> tables; ///< in device memory: 0, 1, 2 ...; graphs may use the shorter ones still
+  uint32_t numbers = 0;        ///< how many the last one has
   std::vector<Handle> lanes;
   std::vector<uint64_t> base; ///< by line: of the lists before
   mutable std::mutex mutex;   ///< of `current` and what it has, `base`

@@ -166,20 +166,6 @@ int fillRows(Address to, size_t pitch, unsigned char value, size_t width, size_t
 }
 int fillBytes(Address to, unsigned char value, size_t bytes, Handle handle) { return fillRows(to, bytes, value, bytes, 1, handle); }
 
-/// Of pinned memory too, by which a device tells the host where it is.
-int fillWords(Address to, unsigned value, size_t count, Handle handle) {
-  void *host = reinterpret_cast<void *>(uintptr_t(to));
-  bool isHosts = isPinned(host, count * 4, "cuMemsetD32Async");
-  if (to % 4)
-    return InvalidValue;
-  machine().enqueue(machine().streamOf(handle, "cuMemsetD32Async"), "memset", nullptr, std::function<void()>([=] {
-                      auto *words = static_cast<std::atomic<uint32_t> *>(isHosts ? host : memory().write(uintptr_t(to), count * 4));
-                      for (size_t i = 0; i < count; ++i)
-                        words[i] = value;
-                    }));
-  return Success;
-}
-
 int streamCreate(Handle *stream, unsigned flags) {
   constexpr unsigned nonBlocking = 1;
   if (flags != nonBlocking)
@@ -330,7 +316,6 @@ void fill(cuda::Driver &driver) {
   driver.cuMemcpyDtoHAsync = copyToHost;
   driver.cuMemcpyDtoDAsync = copyOnDevice;
   driver.cuMemsetD8Async = fillBytes;
-  driver.cuMemsetD32Async = fillWords;
   driver.cuMemsetD2D8Async = fillRows;
   driver.cuStreamCreate = streamCreate;
   driver.cuStreamDestroy = streamDestroy;

@@ -73,6 +73,7 @@ Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), si
 
 Exchange::~Exchange() {
   say(Seat::Idle, "has ended");
+  seat(rank).hasLeft = true;
   for (Data &data : all) {
     if (data.map)
       munmap(data.map, data.bytes);

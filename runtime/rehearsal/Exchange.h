@@ -38,6 +38,7 @@ struct alignas(64) Seat {
   enum : uint32_t { Absent = 0, Runs = 1, Waits = 2, Idle = 3 };
   std::atomic<uint32_t> state;
   std::atomic<int32_t> pid;
+  std::atomic<bool> hasLeft; ///< it is done, with all that others wait for
   std::atomic<uint64_t> moves; ///< steps so far
   char doing[240];
   std::atomic<uint64_t> arrived; ///< at barriers of the host programs

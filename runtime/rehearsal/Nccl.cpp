@@ -124,11 +124,11 @@ int destroy(Handle handle) {
 }
 /// What runs is not taken away here: a rank that aborts ends, and its memory with it.
 int abort(Handle) { return Success; }
-/// A member whose process has ended is what NCCL calls a remote error.
+/// A member whose process has ended, and not as one that was done, is what NCCL calls a remote error.
 int asyncError(Handle handle, int *found) {
   *found = Success;
   for (int rank : static_cast<Communicator *>(handle)->members())
-    if (int pid = exchange->seat(rank).pid; pid && hasEnded(pid))
+    if (int pid = exchange->seat(rank).pid; pid && !exchange->seat(rank).hasLeft && hasEnded(pid))
       *found = RemoteError;
   return Success;
 }

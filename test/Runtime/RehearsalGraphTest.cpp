@@ -183,21 +183,4 @@ TEST(RehearsalGraph, MemoryMustLiveAsLongAsItsGraph) {
       },
       "user: the memset of 'user' on stream 0 writes 256 bytes from byte 0 of .* that 'free' has given back");
 }
-
-TEST(Rehearsal, ADeviceTellsTheHostWhereItIs) {
-  EXPECT_EXIT(
-      {
-        Bench bench;
-        auto *words = static_cast<volatile uint32_t *>(bench.pinned);
-        words[0] = words[1] = 0;
-        bench.zero();
-        bench.driver.cuMemsetD32Async(Address(reinterpret_cast<uintptr_t>(bench.pinned)), 7, 1, bench.streams[0]);
-        bool isRight = words[0] == 0;
-        bench.finish();
-        isRight &= words[0] == 7 && words[1] == 0 && bench.driver.cuMemsetD32Async(Address(reinterpret_cast<uintptr_t>(bench.pinned) + 2), 7, 1, bench.streams[0]) != 0;
-        bench.driver.cuMemsetD32Async(bench.rank.where, 0x3f800000, count, bench.streams[0]);
-        std::exit(isRight && bench.result() == 1 ? 0 : 2);
-      },
-      ::testing::ExitedWithCode(0), "");
-}
 } // namespace

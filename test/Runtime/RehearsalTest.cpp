@@ -206,7 +206,7 @@ TEST(Rehearsal, FindsMisuseOfBarriers) {
   EXPECT_FOUND({ Bench bench; bench.as("strange").launch("strange", 0, 0, 1, 16); bench.finish(); },
                "strange: the kernel strange of 'strange' on stream 0: block 0, thread [0-9]+: a shuffle reads a thread outside of its group");
   for (auto [name, threads, cause] : {std::tuple("other_groups", 3, "threads of a warp wait for different groups"),
-                                      {"other_calls", 2, "some threads of a group shuffle where others are at a barrier"},
+                                      {"other_calls", 2, "threads of a group meet for different things: a shuffle, a product, rows, or a barrier"},
                                       {"not_its_group", 2, "is not in the group that it waits for"},
                                       {"ended", 3, "a group waits for a thread that has ended"}, {"beyond_block", 8, "a group has threads beyond the block"}})
     EXPECT_FOUND({ Bench bench; bench.as("k").launch(name, 0, 0, 1, unsigned(threads)); bench.finish(); },
