@@ -13,13 +13,13 @@ namespace {
 bool isProduct(const KernelRow &row) { return row.family == "product" || row.family == "convolution"; }
 
 /// The library computes products of f32 and f64 in full; only f64 and the narrow types have tensor cores that do.
-bool isOnTensorCores(const KernelRow &row, CostType type) { return isProduct(row) && type != CostType::F32; }
+double tensorFlopsOf(const KernelRow &row, CostType type) { return isProduct(row) && type != CostType::F32 ? row.flops : row.tensorFlops; }
 
 /// Of one launch: bound by memory, or by what computes. None of what goes to other ranks: that is the plan's to price.
 std::optional<double> secondsOf(const KernelRow &row, const Machine &machine, CostType type) {
   if (row.family == "collective" || row.family == "message")
     return std::nullopt;
-  if (isProduct(row)) {
+  if (row.k > 0) {
     Kernel kernel = Kernel::product(type, row.m, row.n, row.k, row.batch);
     kernel.bytes = row.moved;
     if (row.family == "convolution")
@@ -43,7 +43,7 @@ void add(Sum &sum, const KernelRow &row, const Machine *machine, CostType type) 
   sum.moved += count * row.moved;
   sum.least += count * row.least;
   sum.flops += count * row.flops;
-  sum.tensorFlops += isOnTensorCores(row, type) ? count * row.flops : 0;
+  sum.tensorFlops += count * tensorFlopsOf(row, type);
   sum.seconds += machine ? count * secondsOf(row, *machine, type).value_or(0) : 0;
   sum.worst = std::max(sum.worst, ratioOf(row));
 }
@@ -126,7 +126,7 @@ llvm::json::Value para::kernelsToJson(llvm::ArrayRef<KernelRow> rows, const Mach
     }
     llvm::json::Object entry{{"name", row.name}, {"family", row.family}, {"stage", row.stage}, {"nodes", llvm::json::Array(row.nodes)}, {"launches", row.launches},
                              {"blocks", row.blocks}, {"threads", row.threads}, {"shared_bytes", row.sharedBytes}, {"bytes", row.moved}, {"minimal_bytes", row.least},
-                             {"bytes_ratio", ratioOf(row)}, {"flops", row.flops}, {"tensor_core_flops", isOnTensorCores(row, type) ? row.flops : 0}};
+                             {"bytes_ratio", ratioOf(row)}, {"flops", row.flops}, {"tensor_core_flops", tensorFlopsOf(row, type)}};
     if (row.isKernel())
       entry["buffers"] = std::move(buffers);
     if (auto seconds = machine ? secondsOf(row, *machine, type) : std::nullopt)

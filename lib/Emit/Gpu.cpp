@@ -77,6 +77,30 @@ static void defineDevice(llvm::Module &module) {
   define("para_gpu_shuffle", [&](llvm::Function *f) {
     return ir.CreateIntrinsic(nvvm_shfl_sync_bfly_i32, {f->getArg(2), f->getArg(0), f->getArg(1), ir.getInt32(31)});
   });
+  for (bool isHalf : {false, true})
+    define(isHalf ? "para_gpu_multiply_f16" : "para_gpu_multiply_bf16", [&](llvm::Function *f) {
+      SmallVector<llvm::Value *> arguments;
+      auto *pair = llvm::FixedVectorType::get(ir.getHalfTy(), 2);
+      for (unsigned i = 0; i < 6; ++i)
+        arguments.push_back(isHalf ? ir.CreateBitCast(f->getArg(i), pair) : f->getArg(i));
+      for (unsigned i = 0; i < 4; ++i)
+        arguments.push_back(ir.CreateExtractElement(f->getArg(6), i));
+      llvm::Value *four = ir.CreateIntrinsic(isHalf ? nvvm_mma_m16n8k16_row_col_f32_f32 : nvvm_mma_m16n8k16_row_col_bf16, arguments);
+      llvm::Value *result = llvm::PoisonValue::get(f->getReturnType());
+      for (unsigned i = 0; i < 4; ++i)
+        result = ir.CreateInsertElement(result, ir.CreateExtractValue(four, i), i);
+      return result;
+    });
+  for (bool isTransposed : {false, true})
+    define(isTransposed ? "para_gpu_load_transposed" : "para_gpu_load_matrices", [&](llvm::Function *f) {
+      llvm::Type *shared = llvm::PointerType::get(module.getContext(), 3);
+      llvm::Value *four = ir.CreateIntrinsic(isTransposed ? nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16 : nvvm_ldmatrix_sync_aligned_m8n8_x4_b16, {shared},
+                                             {ir.CreateAddrSpaceCast(f->getArg(0), shared)});
+      llvm::Value *result = llvm::PoisonValue::get(f->getReturnType());
+      for (unsigned i = 0; i < 4; ++i)
+        result = ir.CreateInsertElement(result, ir.CreateExtractValue(four, i), i);
+      return result;
+    });
   define("para_gpu_shared", [&](llvm::Function *f) {
     // What the launch says it needs.
     auto *type = llvm::ArrayType::get(ir.getInt8Ty(), 0);

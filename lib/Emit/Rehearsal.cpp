@@ -23,8 +23,8 @@ static bool waits(const llvm::Function &kernel) {
   for (const llvm::BasicBlock &block : kernel)
     for (const llvm::Instruction &instruction : block)
       if (auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && call->getCalledFunction())
-        for (StringRef name : {"para_gpu_barrier", "para_gpu_group_barrier", "para_gpu_shuffle"})
-          if (call->getCalledFunction()->getName() == name)
+        for (StringRef name : {"para_gpu_barrier", "para_gpu_group_barrier", "para_gpu_shuffle", "para_gpu_multiply", "para_gpu_load_"})
+          if (call->getCalledFunction()->getName().starts_with(name))
             return true;
   return false;
 }
@@ -51,6 +51,37 @@ void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vect
     function->setLinkage(llvm::GlobalValue::InternalLinkage);
     auto it = threads.find(function->getName());
     list.push_back({function->getName().str(), int64_t(function->arg_size()), it == threads.end() ? scatterThreads : it->second, waits(*function)});
+  }
+}
+
+/// What tensor cores do, by the rehearsal: operands and results go through memory of the thread.
+static void defineTensorCores(llvm::Module &module) {
+  llvm::IRBuilder<> ir(module.getContext());
+  for (bool isTransposed : {false, true}) {
+    llvm::Function *function = module.getFunction(isTransposed ? "para_gpu_load_transposed" : "para_gpu_load_matrices");
+    if (!function || !function->isDeclaration())
+      continue;
+    function->setLinkage(llvm::GlobalValue::InternalLinkage);
+    ir.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", function));
+    llvm::Type *type = function->getReturnType();
+    llvm::Value *row = ir.CreateAlloca(type);
+    ir.CreateStore(ir.CreateAlignedLoad(type, function->getArg(0), llvm::Align(16)), row); // this thread's, and an access like others
+    ir.CreateCall(module.getOrInsertFunction("para_gpu_deal_rows", ir.getVoidTy(), ir.getPtrTy(), ir.getInt32Ty()), {row, ir.getInt32(isTransposed)});
+    ir.CreateRet(ir.CreateLoad(type, row));
+  }
+  for (bool isHalf : {false, true}) {
+    llvm::Function *function = module.getFunction(isHalf ? "para_gpu_multiply_f16" : "para_gpu_multiply_bf16");
+    if (!function || !function->isDeclaration())
+      continue;
+    function->setLinkage(llvm::GlobalValue::InternalLinkage);
+    ir.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", function));
+    llvm::Value *operands = ir.CreateAlloca(ir.getInt32Ty(), ir.getInt32(6)), *sums = ir.CreateAlloca(function->getReturnType());
+    for (unsigned i = 0; i < 6; ++i)
+      ir.CreateStore(function->getArg(i), ir.CreateConstGEP1_64(ir.getInt32Ty(), operands, i));
+    ir.CreateStore(function->getArg(6), sums);
+    auto multiply = module.getOrInsertFunction("para_gpu_multiply", ir.getVoidTy(), ir.getPtrTy(), ir.getPtrTy(), ir.getInt32Ty());
+    ir.CreateCall(multiply, {operands, sums, ir.getInt32(isHalf)});
+    ir.CreateRet(ir.CreateLoad(function->getReturnType(), sums));
   }
 }
 
@@ -98,6 +129,7 @@ static void followAccesses(llvm::Function &function) {
 }
 
 void para::optimizeForRehearsal(llvm::Module &kernels, llvm::TargetMachine &machine) {
+  defineTensorCores(kernels);
   scalarizeMasks(kernels, nullptr); // others would not be followed
   optimize(kernels, machine, true);
   scalarizeMasks(kernels, nullptr);

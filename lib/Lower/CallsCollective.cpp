@@ -72,9 +72,11 @@ LogicalResult CallBuilder::formCollective(Operation *op, const Call &call) {
   if (call.kind == Call::AllGather) {
     Dims shape{n};
     llvm::append_range(shape, shapeOf(input));
+    // Parts that lie one behind the other are the whole: no kernel has to put them in its place.
+    bool isWhole = call.dim == 0 && n * sizeOf(input) == sizeOf(result);
     auto [x, offset] = contiguous(input);
-    rt::CallOp c = create(op, "all_gather", x, offset, RankedTensorType::get(shape, element), describe(sizeOf(input)));
-    made = joinFromFront(t, c.getResult(0), call.dim, shapeOf(result)[call.dim]);
+    rt::CallOp c = create(op, "all_gather", x, offset, isWhole ? result.getType() : RankedTensorType::get(shape, element), describe(sizeOf(input)));
+    made = isWhole ? c.getResult(0) : joinFromFront(t, c.getResult(0), call.dim, shapeOf(result)[call.dim]);
   } else if (call.kind == Call::ReduceScatter) {
     Value split = splitToFront(t, input, call.dim, n, shapeOf(result)[call.dim]);
     auto [x, offset] = contiguous(split);

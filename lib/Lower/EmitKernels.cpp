@@ -1,5 +1,6 @@
 //===- EmitKernels.cpp - Kernels as functions over vectors ----------------===//
 #include "KernelLoops.h"
+#include "KernelTiles.h"
 
 #include "para/Lower/Passes.h"
 
@@ -61,7 +62,11 @@ struct EmitKernelsPass : public para::impl::EmitKernelsPassBase<EmitKernelsPass>
     for (rt::KernelOp kernel : kernels) {
       if (kernel.getFunction())
         continue;
-      KernelLoops(kernel, facts, machine, alignments.lookup(kernel.getSymName())).emit(describe);
+      SmallVector<int64_t> known = alignments.lookup(kernel.getSymName());
+      if (kernel->hasAttr(TileSpace::attrName))
+        KernelTiles(kernel, facts, known).emit(describe);
+      else
+        KernelLoops(kernel, facts, machine, known).emit(describe);
     }
     for (rt::KernelOp kernel : kernels) {
       Region &body = kernel.getBody();

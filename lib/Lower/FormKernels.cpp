@@ -20,12 +20,16 @@ namespace para {
 #include "para/Lower/Passes.h.inc"
 } // namespace para
 
-/// The op by whose name a kernel is known: its first reduction, or what it ends in.
-static Location nameOf(ArrayRef<Operation *> ops, FactsCache &facts) {
-  for (Operation *op : ops)
-    if (facts.get(op).reduction)
+/// The op by whose name a kernel is known: its first reduction, or what it ends in. Sums over strips are made on the way.
+static Location nameOf(const Group &group, FactsCache &facts) {
+  Operation *last = group.ops.back();
+  for (Operation *op : group.ops) {
+    bool isBeside = group.strips && isStripSum(op);
+    if (facts.get(op).reduction && !isBeside)
       return op->getLoc();
-  return ops.back()->getLoc();
+    last = isBeside ? last : op;
+  }
+  return last->getLoc();
 }
 
 /// Ops that the outputs need, sorted: members, clones and generators.
@@ -53,9 +57,9 @@ static SmallVector<Operation *> neededOps(const Group &group, ArrayRef<Value> ou
 
 /// Gives every user of a large tensor that repeats a smaller one a repetition of its own, which costs nothing in a kernel. A shared
 /// one would tie together kernels that have nothing else in common, such as the updates of all weights of one shape: more streams
-/// at equal distances than a cache has ways. So has every user of narrow elements made wider, which would else be stored as wide.
-static void unshareRepeats(func::FuncOp func, FactsCache &facts) {
-  constexpr int64_t largest = 1 << 14; // Of smaller tensors, all that a kernel works on fits into the cache.
+/// at equal distances than a cache has ways. Of tensors up to `largest` elements they may stay together. So has every user of narrow
+/// elements made wider, which would else be stored as wide.
+static void unshareRepeats(func::FuncOp func, FactsCache &facts, int64_t largest) {
   OpBuilder builder(func.getContext());
   for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
     const OpFacts &f = facts.get(&op);
@@ -109,8 +113,8 @@ static void shortenRepeats(func::FuncOp func, FactsCache &facts) {
   }
 }
 
-static void form(func::FuncOp func, FactsCache &facts) {
-  Grouping grouping(func, facts);
+static void form(func::FuncOp func, FactsCache &facts, bool mergesLaunches) {
+  Grouping grouping(func, facts, mergesLaunches);
   std::vector<Group> groups = grouping.run();
   Block &block = func.getBody().front();
   Operation *terminator = block.getTerminator();
@@ -138,7 +142,7 @@ static void form(func::FuncOp func, FactsCache &facts) {
     SmallVector<Value> operands;
     for (Value v : inputs)
       operands.push_back(made.lookupOrDefault(v));
-    auto fused = rt::FusedOp::create(builder, nameOf(group.ops, facts), ValueRange(results).getTypes(), operands);
+    auto fused = rt::FusedOp::create(builder, nameOf(group, facts), ValueRange(results).getTypes(), operands);
     if (Attribute phase = first->getAttr("para.phase"))
       fused->setAttr("para.phase", phase);
     Block *body = builder.createBlock(&fused.getBody());
@@ -149,6 +153,8 @@ static void form(func::FuncOp func, FactsCache &facts) {
       Operation *copy = builder.clone(*op, local);
       // Marks of earlier stages: without them equal bodies are equal.
       copy->setDiscardableAttrs(builder.getDictionaryAttr({}));
+      if (group.strips && isStripSum(op))
+        copy->setAttr(stripSumMark, builder.getUnitAttr());
     }
     SmallVector<Value> yielded;
     for (Value v : results)
@@ -181,25 +187,49 @@ static void mergeEqualOutputs(rt::FusedOp fused) {
   fused.erase();
 }
 
+/// Each op right behind what its operands need, in the order in which outputs take them.
+static void sortByUse(Block &body) {
+  Operation *end = body.getTerminator();
+  llvm::DenseSet<Operation *> seen;
+  // An op comes up again when all that it takes stands.
+  SmallVector<std::pair<Operation *, bool>> stack{{end, false}};
+  while (!stack.empty()) {
+    auto [op, isReady] = stack.pop_back_val();
+    if (isReady && op != end)
+      op->moveBefore(end);
+    if (isReady || !seen.insert(op).second)
+      continue;
+    stack.push_back({op, true});
+    for (Value operand : llvm::reverse(op->getOperands()))
+      if (Operation *made = operand.getDefiningOp())
+        stack.push_back({made, false});
+  }
+}
+
 namespace {
 struct FormKernelsPass : public para::impl::FormKernelsPassBase<FormKernelsPass> {
+  using FormKernelsPassBase::FormKernelsPassBase;
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       FactsCache facts; // by op: those of a function go with it
       shortenRepeats(func, facts);
       for (Operation &op : func.getBody().front().without_terminator())
-        if (!facts.get(&op).element && !isa<rt::CallOp>(op)) {
+        if (!facts.get(&op).element && !isa<rt::CallOp, rt::FusedOp>(op)) {
           op.emitOpError("cannot be lowered: it is neither computed element by element nor a call of the runtime");
           return signalPassFailure();
         }
-      unshareRepeats(func, facts);
-      form(func, facts);
+      // On a processor, all that a kernel of smaller tensors works on fits into the cache.
+      bool mergesLaunches = target != "host";
+      unshareRepeats(func, facts, mergesLaunches ? 1 : 1 << 14);
+      form(func, facts, mergesLaunches);
       IRRewriter rewriter(&getContext());
       DominanceInfo dominance(func);
       for (auto fused : llvm::make_early_inc_range(func.getOps<rt::FusedOp>())) {
         eliminateCommonSubExpressions(rewriter, dominance, fused);
         mergeEqualOutputs(fused);
       }
+      for (auto fused : func.getOps<rt::FusedOp>())
+        sortByUse(fused.getBody().front());
     }
   }
 };

@@ -14,20 +14,35 @@ using namespace para;
 /// With fewer rows than this, whole tensors are not worked through row by row.
 static constexpr int64_t fewRows = 64;
 static constexpr int64_t longRow = 2048;
-static constexpr size_t mostOperands = 28;
+static constexpr size_t mostOperands = 28, mostNumbers = 256;
 
 static bool communicates(Operation *op) {
   auto call = dyn_cast<rt::CallOp>(op);
   return call && (call.getDesc().contains("axes") || call.getDesc().contains("peer")) && call.getCallee() != "scatter_add";
 }
 
-Grouping::Grouping(func::FuncOp func, FactsCache &facts) : func(func), facts(facts) {}
+llvm::DenseSet<Value> para::findVolatileArguments(func::FuncOp func) {
+  llvm::DenseSet<Value> result;
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    auto updates = func.getResultAttrOfType<StringAttr>(i, "para.updates");
+    Operation *made = func.getBody().front().getTerminator()->getOperand(i).getDefiningOp();
+    int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
+    if (argument >= 0 && made && getPhase(made) != Phase::Update)
+      result.insert(func.getArgument(argument));
+  }
+  return result;
+}
+
+Grouping::Grouping(func::FuncOp func, FactsCache &facts, bool mergesLaunches) : func(func), facts(facts), mergesLaunches(mergesLaunches) {}
 
 std::vector<Group> Grouping::run() {
   collect();
   joinProducers();
+  joinStripSums();
   cloneCheap();
   joinSiblings();
+  if (mergesLaunches)
+    joinNumbers();
   return sorted();
 }
 
@@ -69,22 +84,24 @@ void Grouping::collect() {
       effect = &op;
     }
   }
-  for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    auto updates = func.getResultAttrOfType<StringAttr>(i, "para.updates");
-    Operation *made = func.getBody().front().getTerminator()->getOperand(i).getDefiningOp();
-    int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
-    if (argument >= 0 && made && getPhase(made) != Phase::Update)
-      volatileArguments.insert(func.getArgument(argument));
-  }
+  volatileArguments = findVolatileArguments(func);
 }
 
 bool Grouping::isAligned(Operation *op, const OpAccess &access, int64_t rows) { return keepsRow(op, facts.get(op), access, rows); }
 
-bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows) {
+bool Grouping::isValid(ArrayRef<Operation *> ops, int64_t rows, int64_t strips) {
   llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
   unsigned longReductions = 0;
+  int64_t stripSumBytes = 0;
   for (Operation *op : ops) {
     const OpFacts &f = facts.get(op);
+    if (strips && isStripSum(op)) { // Row by row it takes what is there, and nobody has it before the strip is done.
+      stripSumBytes += bytesOf(op->getResult(0)) / strips;
+      if (rowsOf(op) != rows || stripsOf(op) != strips || stripSumBytes > mostStripSumBytes ||
+          llvm::any_of(op->getUsers(), [&](Operation *user) { return members.contains(user); }))
+        return false;
+      continue;
+    }
     int64_t size = productOf(f.loops);
     if (rows && !prefixOf(ArrayRef<int64_t>(f.loops.data(), f.resultRank), rows))
       return false;
@@ -157,9 +174,10 @@ bool Grouping::separatesRepeats(const Group &x, const Group &y) {
 
 bool Grouping::merge(int a, int b) {
   Group &x = groups[a], &y = groups[b];
-  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) || separatesRepeats(x, y))
+  if (a == b || x.opaque || y.opaque || x.phase != y.phase || (x.rows && y.rows && x.rows != y.rows) ||
+      (x.strips && y.strips && x.strips != y.strips) || separatesRepeats(x, y))
     return false;
-  int64_t rows = std::max(x.rows, y.rows);
+  int64_t rows = std::max(x.rows, y.rows), strips = std::max(x.strips, y.strips);
   SmallVector<Operation *> ops;
   std::merge(x.ops.begin(), x.ops.end(), y.ops.begin(), y.ops.end(), std::back_inserter(ops),
              [&](Operation *p, Operation *q) { return position[p] < position[q]; });
@@ -167,8 +185,9 @@ bool Grouping::merge(int a, int b) {
   both.ops = ops;
   both.clones = x.clones;
   both.clones.insert(y.clones.begin(), y.clones.end());
-  if (!isValid(ops, rows) || hasPathOutside(a, b))
+  if (!isValid(ops, rows, strips) || hasPathOutside(a, b))
     return false;
+  size_t most = makesNumbers(both) ? mostNumbers : mostOperands;
   for (Operation *op : y.ops)
     groupOf[op] = a;
   auto rehome = [&](const Group &of, int from, int to) {
@@ -176,7 +195,7 @@ bool Grouping::merge(int a, int b) {
       std::replace(cloneHomes[op].begin(), cloneHomes[op].end(), from, to);
   };
   rehome(y, b, a);
-  if (inputsOf(both).size() + outputsOf(both).size() > mostOperands) {
+  if (operandsOf(both) > most) {
     for (Operation *op : y.ops)
       groupOf[op] = b;
     for (Operation *op : y.clones)
@@ -187,6 +206,7 @@ bool Grouping::merge(int a, int b) {
     return false;
   }
   both.rows = rows;
+  both.strips = strips;
   both.phase = x.phase;
   x = std::move(both);
   y.ops.clear();
@@ -258,11 +278,13 @@ SmallVector<Value> Grouping::inputsOf(const Group &group) {
 bool Grouping::planClone(Value v, llvm::SetVector<Operation *> &chain, llvm::SetVector<Value> &leaves, unsigned &cost) {
   Operation *op = v.getDefiningOp();
   const OpFacts &f = facts.get(op);
-  if (!f.element || f.reduction || f.accumulate || f.expensive)
+  // A GPU has a function's value sooner than what was stored of it.
+  constexpr unsigned functionCost = 4;
+  if (!f.element || f.reduction || f.accumulate || (f.expensive && !mergesLaunches))
     return false;
   if (chain.contains(op))
     return true;
-  cost += f.cost;
+  cost += f.cost + (f.expensive ? functionCost : 0);
   if (cost > 14 || chain.size() > 24)
     return false;
   for (Value u : op->getOperands()) {
@@ -349,7 +371,7 @@ void Grouping::cloneCheap() {
 
 bool Grouping::readsRows(const Group &group) {
   for (Operation *op : group.ops)
-    if (facts.get(op).reduction)
+    if (facts.get(op).reduction && !(group.strips && isStripSum(op)))
       for (const OpAccess &access : facts.get(op).accesses)
         if (!isAligned(op, access, group.rows))
           return false;
@@ -377,6 +399,26 @@ void Grouping::joinSiblings() {
       }
   }
   joinColumns();
+}
+
+bool Grouping::makesNumbers(const Group &group) {
+  auto isNumber = [](Value v) { return sizeOf(v) == 1; };
+  return llvm::all_of(group.ops, [&](Operation *op) {
+    return !isAccumulate(op) && llvm::all_of(op->getOperands(), isNumber) && llvm::all_of(op->getResults(), isNumber);
+  });
+}
+
+void Grouping::joinNumbers() {
+  // Of arguments alone: they wait for no kernel, and so together they close no circle.
+  int first = -1;
+  for (unsigned g = 0; g < groups.size(); ++g) {
+    if (groups[g].opaque || groups[g].ops.empty() || !makesNumbers(groups[g]) || llvm::any_of(dependencies(g), [&](int d) { return d != first; }))
+      continue;
+    if (first < 0)
+      first = g;
+    else
+      merge(first, g);
+  }
 }
 
 void Grouping::joinColumns() {
@@ -452,6 +494,7 @@ void Grouping::takeApart(int group) {
     Group single = whole;
     single.ops = {op};
     single.rows = facts.get(op).reduction ? sizeOf(op->getResult(0)) : 0;
+    single.strips = 0;
     if (i == 0) {
       groups[group] = single;
       continue;

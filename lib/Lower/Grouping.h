@@ -20,13 +20,18 @@ struct Group {
   llvm::SmallVector<mlir::Operation *> ops;    ///< in program order
   llvm::SetVector<mlir::Operation *> clones;   ///< computed here again
   int64_t rows = 0;                            ///< 0 while nothing fixes them
+  int64_t strips = 0;                          ///< of rows, over which it sums columns beside what it does with each row; 0 if it does not
   bool opaque = false;                         ///< one op that is no kernel
   unsigned phase = 0;
 };
 
+/// Arguments that are overwritten while microbatches run.
+llvm::DenseSet<mlir::Value> findVolatileArguments(mlir::func::FuncOp func);
+
 class Grouping {
 public:
-  Grouping(mlir::func::FuncOp func, FactsCache &facts);
+  /// `mergesLaunches`: for a target that runs equal kernels as one.
+  Grouping(mlir::func::FuncOp func, FactsCache &facts, bool mergesLaunches);
 
   /// Groups in an order in which they can run.
   std::vector<Group> run();
@@ -38,8 +43,17 @@ public:
 private:
   void collect();
   void joinProducers();
+  /// Sums over strips of rows into kernels that make these rows, or read them.
+  void joinStripSums();
+  bool joinStripSum(int sum, int host);
+  /// Kernels of other things that `v` is read by, best first.
+  llvm::SmallVector<int> readersOf(mlir::Value v, mlir::Operation *sum);
   void cloneCheap();
   void joinSiblings();
+  /// Kernels that make single numbers of such arguments.
+  void joinNumbers();
+  bool makesNumbers(const Group &group);
+  size_t operandsOf(const Group &group) { return inputsOf(group).size() + outputsOf(group).size(); }
   /// Sums over the columns of different tensors of one shape, where no call stands between them.
   void joinColumns();
   std::vector<Group> sorted();
@@ -47,7 +61,7 @@ private:
   void takeApart(int group);
 
   bool merge(int a, int b);
-  bool isValid(llvm::ArrayRef<mlir::Operation *> ops, int64_t rows);
+  bool isValid(llvm::ArrayRef<mlir::Operation *> ops, int64_t rows, int64_t strips);
   bool isAligned(mlir::Operation *op, const OpAccess &access, int64_t rows);
   bool hasPathOutside(int a, int b);
   bool readsRows(const Group &group);
@@ -61,6 +75,7 @@ private:
 
   mlir::func::FuncOp func;
   FactsCache &facts;
+  bool mergesLaunches;
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Operation *, int> groupOf;
   llvm::DenseMap<mlir::Operation *, unsigned> position;
@@ -69,7 +84,7 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> effectBefore;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int, 2>> cloneHomes; ///< groups which compute an op again
   llvm::DenseSet<mlir::Value> recomputed;
-  llvm::DenseSet<mlir::Value> volatileArguments; ///< overwritten while microbatches run
+  llvm::DenseSet<mlir::Value> volatileArguments;
 };
 
 } // namespace para

@@ -31,7 +31,7 @@ int64_t KernelLoops::scratchBytes() const {
   for (const KernelPass &pass : body.passes)
     for (Value v : pass.kept)
       bytes += body.placeOf.count(v) ? 0 : scratchBytes(v);
-  return bytes;
+  return bytes + stripSumBytes();
 }
 int64_t KernelLoops::scratchBytes(Value v) const {
   int64_t elements = productOf(shapeOf(v).drop_front(*prefixOf(shapeOf(v), body.rows)));
@@ -98,7 +98,7 @@ void KernelLoops::chooseBlocks() {
   block.parts = block.members > warp ? 1 : usualThreads / block.members;
   // Of several blocks a multiprocessor.
   constexpr int64_t usualScratchBytes = 32 << 10;
-  while (block.parts > 1 && block.parts * scratchBytes() > usualScratchBytes)
+  while (block.parts > 1 && (block.parts * scratchBytes() > usualScratchBytes || (body.strips && block.parts > body.rows / body.strips)))
     block.parts /= 2;
 }
 
@@ -140,7 +140,7 @@ void KernelLoops::emitBlocks() {
   };
   emitter.number = number;
 
-  int64_t parts = productOf(partsOf()), blocks = llvm::divideCeil(parts, block.parts), allBlocks = blocks;
+  int64_t parts = productOf(partsOf()), blocks = blocksOfLaunch(), allBlocks = blocks;
   auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)).getResult(); };
   thread = callDevice("para_gpu_thread", {}, b.getI32Type());
   Value part = thread;
@@ -180,7 +180,9 @@ void KernelLoops::emitBlocks() {
       describe(emitter);
     return;
   }
-  if (isNarrow)
+  if (body.strips)
+    id = widen(id);
+  else if (isNarrow)
     id = widen(arith::AddIOp::create(b, arith::MulIOp::create(b, id, small(block.parts)), part));
   else
     id = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(id), emitter.integer(block.parts)), widen(part));
@@ -192,17 +194,16 @@ void KernelLoops::emitBlocks() {
     for (Value v : pass.kept) {
       if (body.placeOf.count(v))
         continue;
-      Value mine = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(part), emitter.integer(scratch)), emitter.integer(offset));
-      Value at = LLVM::GEPOp::create(b, pointer, b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{mine});
-      emitter.scratch[v] = at;
-      emitter.alignments[at] = 16;
+      emitter.scratch[v] = placeOf(emitter, widen(part), offset);
       offset += scratchBytes(v);
     }
   for (auto [v, heir] : body.placeOf)
     emitter.scratch[v] = emitter.scratch.lookup(heir);
   unshifted = emitter.scratch;
-  if (blocks * block.parts != parts) {
-    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, emitter.integer(parts));
+  assert((!varies("rows") || (body.outer.size() == 1 && !body.strips)) && "rows are counted by one loop");
+  bool hasRest = varies("rows") ? block.parts > 1 : !body.strips && blocks * block.parts != parts;
+  if (hasRest) {
+    Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, varies("rows") ? instanceExtent : emitter.integer(parts));
     if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.
       active = inside;
       id = arith::SelectOp::create(b, inside, id, emitter.integer(parts - 1));
@@ -210,7 +211,10 @@ void KernelLoops::emitBlocks() {
       b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, inside, /*withElseRegion=*/false).thenBlock());
     }
   }
-  emitPart(emitter, id);
+  if (body.strips)
+    emitStrip(emitter, id, widen(part));
+  else
+    emitPart(emitter, id);
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   func.setFunctionType(b.getFunctionType(types, {}));

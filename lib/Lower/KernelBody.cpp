@@ -49,24 +49,35 @@ private:
   void collect() {
     body.outputs.assign(body.block->getTerminator()->operand_begin(), body.block->getTerminator()->operand_end());
     for (Operation &op : body.block->without_terminator())
-      if (facts.get(&op).reduction)
+      if (isStripSum(&op))
+        stripSums.push_back(&op);
+      else if (facts.get(&op).reduction)
         reductions.push_back(&op);
   }
+
+  static bool isMadeByStrips(Value v) { return v.getDefiningOp() && isStripSum(v.getDefiningOp()); }
 
   void chooseRows() {
     Value first = reductions.empty() ? body.outputs.front() : reductions.front()->getResult(0);
     body.rows = sizeOf(first);
     SmallVector<SmallVector<int64_t>> prefixes;
+    if (!stripSums.empty()) {
+      body.rows = rowsOf(stripSums.front());
+      body.strips = stripsOf(stripSums.front());
+      prefixes.push_back({body.strips, body.rows / body.strips});
+    }
     auto note = [&](ArrayRef<int64_t> shape) {
       if (auto p = prefixOf(shape, body.rows))
         prefixes.emplace_back(shape.take_front(*p));
     };
     for (Value v : body.outputs)
-      note(shapeOf(v));
+      if (!isMadeByStrips(v))
+        note(shapeOf(v));
     for (Operation *op : reductions)
       note(shapeOf(op->getResult(0)));
     for (Operation &op : body.block->without_terminator())
-      note(shapeOf(op.getResult(0)));
+      if (!isStripSum(&op))
+        note(shapeOf(op.getResult(0)));
     body.outer = commonRefinement(prefixes, body.rows);
   }
 
@@ -97,6 +108,8 @@ private:
       shapes[key].push_back(extents);
     }
     for (auto [i, v] : llvm::enumerate(body.outputs)) {
+      if (isMadeByStrips(v))
+        continue;
       auto prefix = prefixOf(shapeOf(v), body.rows);
       SmallVector<int64_t> inner(shapeOf(v).drop_front(*prefix));
       std::pair<unsigned, int64_t> key{levelOf(v), productOf(inner)};
@@ -105,10 +118,23 @@ private:
       made[key].outputs.push_back(i);
       shapes[key].push_back(inner);
     }
+    // Where the row is gone through anyway, as soon as its elements are known.
+    for (Operation *op : stripSums) {
+      Value x = op->getOperand(0);
+      std::pair<unsigned, int64_t> key{levelOf(x), rowSize(x)};
+      for (auto it = made.lower_bound(key); it != made.end(); ++it)
+        if (it->first.second == key.second) {
+          key = it->first;
+          break;
+        }
+      made[key].stripSums.push_back(op);
+      shapes[key].push_back({key.second});
+      keptBytes += rowSize(x) * elementBytes(x.getType());
+    }
     for (auto &[key, pass] : made) {
       // Dimensions of members of the pass's size make finer loops, so that coordinates need no divisions.
       for (Operation &op : body.block->without_terminator())
-        if (auto p = prefixOf(shapeOf(op.getResult(0)), body.rows))
+        if (auto p = prefixOf(shapeOf(op.getResult(0)), body.rows); p && !isStripSum(&op))
           if (SmallVector<int64_t> inner(shapeOf(op.getResult(0)).drop_front(*p)); productOf(inner) == key.second)
             shapes[key].push_back(inner);
       if (key.second != 0)
@@ -146,6 +172,8 @@ private:
           reach(u, number, found, seen);
       for (unsigned i : pass.outputs)
         reach(body.outputs[i], number, found, seen);
+      for (Operation *op : pass.stripSums)
+        reach(op->getOperand(0), number, found, seen);
       for (Operation *op : found)
         users[op].push_back(number);
     }
@@ -216,6 +244,8 @@ private:
       forAccesses(op, visit);
     for (unsigned i : body.passes[number].outputs)
       visit(body.outputs[i], rowSize(body.outputs[i]) > 1);
+    for (Operation *op : body.passes[number].stripSums)
+      visit(op->getOperand(0), true);
   }
 
   /// The values that pass `number` has of the own row, users first; others go to `elsewhere`.
@@ -256,6 +286,8 @@ private:
         result &= visit(op->getOperand(access.operand), keepsRow(op, facts.get(op), access, 0));
     for (unsigned i : body.passes[number].outputs)
       result &= visit(body.outputs[i], true);
+    for (Operation *op : body.passes[number].stripSums)
+      result &= visit(op->getOperand(0), true);
     for (Value kept : body.passes[number].kept)
       result &= visit(kept, true);
     return result;
@@ -327,7 +359,7 @@ private:
   KernelBody &body;
   FactsCache &facts;
   const KernelTarget &target;
-  SmallVector<Operation *> reductions;
+  SmallVector<Operation *> reductions, stripSums;
   llvm::DenseMap<Value, unsigned> levels;
   int64_t keptBytes = 0;
   llvm::DenseSet<Value> elsewhere; ///< read in other rows than the own one, too

@@ -4,6 +4,9 @@
 // over the row which finishes reductions and stores values. Example, softmax over the last dimension of [8, 12, 100]: rows 96,
 // passes {max}, {sum, kept exp}, {store}, each over the inner loop 100.
 //
+// Beside that it may sum columns over strips of rows (marked reductions of [strips, rows of each, columns] over the rows): a GPU's block then
+// goes through a strip, and its passes add each row to what it has so far.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LOWER_KERNELBODY_H
 #define PARA_LOWER_KERNELBODY_H
@@ -22,13 +25,15 @@ struct KernelPass {
   llvm::SmallVector<mlir::Operation *> reductions;
   llvm::SmallVector<unsigned> outputs;
   llvm::SmallVector<mlir::Value> kept; ///< written to scratch for later passes
+  llvm::SmallVector<mlir::Operation *> stripSums; ///< to which it adds what it has of the row
 };
 
 struct KernelBody {
   mlir::Block *block;
   llvm::SmallVector<mlir::Value> outputs;
   int64_t rows = 1;
-  llvm::SmallVector<int64_t> outer;
+  int64_t strips = 0; ///< each of as many rows, whose columns are summed; 0 if none are
+  llvm::SmallVector<int64_t> outer; ///< a strip's rows are told by loops of their own
   std::vector<KernelPass> passes;
   /// The pass in which a value is stored to an output or to scratch, for the values that later passes read back.
   llvm::MapVector<mlir::Value, unsigned> storedIn;

@@ -1,4 +1,6 @@
 //===- KernelFacts.cpp - What a kernel does, for reports ------------------===//
+#include "KernelFacts.h"
+
 #include "KernelLoops.h"
 
 #include "para/IR/Program.h"
@@ -10,6 +12,26 @@
 
 using namespace mlir;
 using namespace para;
+
+void para::noteFacts(rt::KernelOp kernel, StringRef family, ArrayRef<Attribute> nodes, double flops, ArrayRef<BufferTraffic> traffic,
+                     const KernelProduct &product) {
+  Builder b(kernel.getContext());
+  auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); };
+  int64_t moved = 0, least = 0;
+  SmallVector<Attribute> buffers;
+  for (const BufferTraffic &buffer : traffic) {
+    moved += buffer.loaded + buffer.stored;
+    least += buffer.leastLoaded + buffer.leastStored;
+    buffers.push_back(b.getDictionaryAttr({number("loaded", buffer.loaded), number("stored", buffer.stored),
+                                           number("least", buffer.leastLoaded + buffer.leastStored), number("instruction", buffer.instruction),
+                                           b.getNamedAttr("narrow", b.getStringAttr(buffer.narrow))}));
+  }
+  kernel->setAttr("rt.facts", b.getDictionaryAttr({b.getNamedAttr("family", b.getStringAttr(family)), b.getNamedAttr("nodes", b.getArrayAttr(nodes)),
+                                                   b.getNamedAttr("flops", b.getF64FloatAttr(flops)), number("moved", moved), number("least", least),
+                                                   b.getNamedAttr("product", b.getDenseI64ArrayAttr({product.batch, product.m, product.n, product.k})),
+                                                   b.getNamedAttr("tensor_cores", b.getBoolAttr(product.onTensorCores)),
+                                                   b.getNamedAttr("buffers", b.getArrayAttr(buffers))}));
+}
 
 /// By what the kernel is made of, whatever ops of a model it comes from.
 StringRef KernelLoops::familyOf() {
@@ -69,6 +91,11 @@ std::vector<PassLoops> KernelLoops::loopsOf() const {
       loops.order.push_back(outer + lanes);
     result.push_back(loops);
   }
+  if (body.strips) { // The sums of a strip, stored one after another.
+    int64_t columns = 1;
+    forStripSums([&](Operation *op) { columns = std::max(columns, shapeOf(op->getResult(0)).back()); });
+    result.push_back({{body.strips, columns}, {0, 1}, 1});
+  }
   return result;
 }
 
@@ -89,19 +116,14 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
     int64_t sum = 0;
     for (Attribute row : kernel.getInstancesAttr())
       sum += cast<DenseI64ArrayAttr>(row).asArrayRef().front();
-    times = isElementwise() ? static_cast<double>(sum) / static_cast<double>(body.outer[0]) : static_cast<double>(kernel.getInstances()->size());
+    int64_t own = varies("terms") ? productOf(body.passes[0].inner) : productOf(body.outer);
+    times = sum > 0 ? static_cast<double>(sum) / static_cast<double>(own) : static_cast<double>(kernel.getInstances()->size());
   }
   auto all = [&](int64_t bytes) { return static_cast<int64_t>(times * static_cast<double>(bytes)); };
-  int64_t moved = 0, least = 0;
-  SmallVector<Attribute> buffers;
-  for (const BufferTraffic &buffer : measureTraffic(streams, loopsOf(), pointers, sizes)) {
-    moved += all(buffer.loaded + buffer.stored);
-    least += all(buffer.leastLoaded + buffer.leastStored);
-    auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); };
-    buffers.push_back(b.getDictionaryAttr({number("loaded", all(buffer.loaded)), number("stored", all(buffer.stored)),
-                                           number("least", all(buffer.leastLoaded + buffer.leastStored)), number("instruction", buffer.instruction),
-                                           b.getNamedAttr("narrow", b.getStringAttr(buffer.narrow))}));
-  }
+  std::vector<BufferTraffic> traffic = measureTraffic(streams, loopsOf(), pointers, sizes);
+  for (BufferTraffic &buffer : traffic)
+    for (int64_t *bytes : {&buffer.loaded, &buffer.stored, &buffer.leastLoaded, &buffer.leastStored})
+      *bytes = all(*bytes);
   double flops = 0;
   llvm::SetVector<Attribute> nodes;
   for (Operation &op : body.block->without_terminator()) {
@@ -110,7 +132,5 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
     if (StringRef name = getNodeName(op.getLoc()); !name.empty() && !f.accesses.empty())
       nodes.insert(b.getStringAttr(name));
   }
-  kernel->setAttr("rt.facts", b.getDictionaryAttr({b.getNamedAttr("family", b.getStringAttr(familyOf())), b.getNamedAttr("nodes", b.getArrayAttr(nodes.getArrayRef())),
-                                                   b.getNamedAttr("flops", b.getF64FloatAttr(times * flops)), b.getNamedAttr("moved", b.getI64IntegerAttr(moved)),
-                                                   b.getNamedAttr("least", b.getI64IntegerAttr(least)), b.getNamedAttr("buffers", b.getArrayAttr(buffers))}));
+  noteFacts(kernel, familyOf(), nodes.getArrayRef(), times * flops, traffic);
 }

@@ -17,17 +17,21 @@ using namespace para;
 /// Vectors that a thread of an elementwise kernel works on, one after the other: the search of the instance is shared by them.
 static constexpr int64_t rounds = 4;
 /// Columns of the table in front of the offsets.
-static constexpr int64_t firstBlock = 0, numElements = 1, firstOffset = 2;
+static constexpr int64_t firstBlock = 0, extentColumn = 1, firstOffset = 2;
 
-bool KernelLoops::isElementwise() {
-  return isMerged() && cast<DenseI64ArrayAttr>(kernel.getInstancesAttr()[0]).asArrayRef().front() > 0;
+bool KernelLoops::varies(StringRef what) const {
+  auto attr = kernel->getAttrOfType<StringAttr>("rt.varies");
+  return attr && attr.getValue() == what;
 }
 
 SmallVector<int64_t> KernelLoops::blocksOfInstances() {
   SmallVector<int64_t> blocks;
   for (Attribute row : kernel.getInstancesAttr()) {
-    int64_t elements = cast<DenseI64ArrayAttr>(row).asArrayRef().front();
-    blocks.push_back(isElementwise() ? llvm::divideCeil(elements, block.threads() * choice.lanes * rounds) : llvm::divideCeil(productOf(partsOf()), block.parts));
+    int64_t extent = cast<DenseI64ArrayAttr>(row).asArrayRef().front();
+    if (isElementwise())
+      blocks.push_back(llvm::divideCeil(extent, block.threads() * choice.lanes * rounds));
+    else
+      blocks.push_back(varies("rows") ? llvm::divideCeil(extent, block.parts) : blocksOfLaunch());
   }
   return blocks;
 }
@@ -72,7 +76,7 @@ Value KernelLoops::enterInstance(KernelEmitter &emitter, Value id) {
     }
     id = arith::SubIOp::create(b, id, entryAt(row, firstBlock));
   }
-  elements = entryAt(row, numElements);
+  instanceExtent = entryAt(row, extentColumn);
   Value arena = entry->getArgument(0);
   unsigned shared = 1;
   bindBuffers(emitter, [&](unsigned i) -> Value {
@@ -96,18 +100,18 @@ void KernelLoops::emitElements(KernelEmitter &emitter, Value id) {
   b.setInsertionPointToStart(loop.getBody());
   Value vector = arith::AddIOp::create(b, from, arith::MulIOp::create(b, loop.getInductionVar(), emitter.integer(block.threads())));
   Value base = arith::MulIOp::create(b, arith::AddIOp::create(b, vector, lane), emitter.integer(choice.lanes));
-  Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, base, elements);
+  Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, base, instanceExtent);
   b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, isInside, /*withElseRegion=*/false).thenBlock());
   bool isWhole = llvm::all_of(kernel.getInstancesAttr(), [&](Attribute row) { return cast<DenseI64ArrayAttr>(row).asArrayRef().front() % choice.lanes == 0; });
   if (isWhole || choice.lanes == 1)
     return emitRow(emitter, {base}, base, false);
   Value end = arith::AddIOp::create(b, base, emitter.integer(choice.lanes));
-  auto branch = scf::IfOp::create(b, TypeRange{}, arith::CmpIOp::create(b, arith::CmpIPredicate::ule, end, elements), /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, TypeRange{}, arith::CmpIOp::create(b, arith::CmpIPredicate::ule, end, instanceExtent), /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
   emitRow(emitter, {base}, base, false);
   b.setInsertionPointToStart(branch.elseBlock());
   // One by one: few are left, and the code for lanes of which some are there would be long.
-  auto rest = scf::ForOp::create(b, base, elements, emitter.integer(1));
+  auto rest = scf::ForOp::create(b, base, instanceExtent, emitter.integer(1));
   b.setInsertionPointToStart(rest.getBody());
   int64_t lanes = std::exchange(choice.lanes, 1);
   emitRow(emitter, {rest.getInductionVar()}, rest.getInductionVar(), false);

@@ -26,6 +26,7 @@ std::vector<KernelLoops::Recorded> KernelLoops::tryOut(bool unrolled) {
   std::vector<Recorded> result(body.passes.size());
   choice = LaneChoice();
   choice.innerLoops.assign(body.passes.size(), -1);
+  forStripSums([&](Operation *op) { stripSums[op->getResult(0)] = block->getArgument(0); });
   rowValues.clear();
   rowValues.resize(1);
   for (auto [number, pass] : llvm::enumerate(body.passes)) {
@@ -80,7 +81,8 @@ void KernelLoops::collapse() {
   }
   SmallVector<int64_t> joined;
   for (size_t i = 0; i < outer; ++i) {
-    bool all = i > 0 && llvm::all_of(recorded, [&](const Recorded &seen) { return together(seen, i - 1, body.outer[i]); });
+    bool isStrip = productOf(ArrayRef<int64_t>(body.outer).take_front(i)) == body.strips;
+    bool all = i > 0 && !isStrip && llvm::all_of(recorded, [&](const Recorded &seen) { return together(seen, i - 1, body.outer[i]); });
     if (all)
       joined.back() *= body.outer[i];
     else
@@ -157,7 +159,7 @@ void KernelLoops::choose() {
       cost += costOf(unrolled[number], i, body.outer[i], productOf(pass.inner) * body.outer[i]) / body.outer[i];
     // Scratch of a row cannot hold many.
     bool kept = llvm::any_of(body.passes, [](const KernelPass &pass) { return !pass.kept.empty(); });
-    if (!kept && (bestLoop < 0 || cost < across)) {
+    if (!kept && !body.strips && !varies("rows") && !varies("terms") && (bestLoop < 0 || cost < across)) {
       across = cost;
       bestLoop = i;
     }

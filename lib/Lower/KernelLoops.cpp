@@ -71,6 +71,8 @@ void KernelLoops::emit(bool describes) {
   this->describes = describes;
   collapse();
   choose();
+  if (target.hasBlocks && !choice.across)
+    findOnline();
   if (target.hasBlocks)
     emitBlocks();
   else
@@ -179,7 +181,7 @@ void KernelLoops::emitPart(KernelEmitter &emitter, Value id) {
       emitter.extents.assign(body.outer.begin(), body.outer.end());
       base = arith::SubIOp::create(b, base, shiftOf(emitter, body.outer[choice.outerLoop]));
       at[choice.outerLoop] = base;
-      emitShifted(emitter, body.outer[choice.outerLoop], base, {}, [&](SmallVector<Value> none) {
+      emitEdged(emitter, emitter.integer(body.outer[choice.outerLoop]), base, {}, [&](SmallVector<Value> none) {
         emitRow(emitter, at, base, edge != nullptr);
         return none;
       });
@@ -211,7 +213,7 @@ void KernelLoops::emitRow(KernelEmitter &emitter, ArrayRef<Value> outerValues, V
   emitter.tail = nullptr;
   emitter.lane = choice.across && choice.lanes > 1 ? choice.outerLoop : -1;
   for (unsigned p = 0; p < body.passes.size(); ++p) {
-    if (p > 0 && block.members > 1) // What others read, stored or keep to be read.
+    if ((p > 0 || rowsMeet()) && block.members > 1) // What others read, stored or keep to be read.
       waitForMembers();
     emitPass(emitter, p, laneBase, isTail);
   }
@@ -232,14 +234,25 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
   if (target.hasBlocks)
     shiftScratch(emitter, number);
 
+  if (isOnline(number))
+    return finishOnline(emitter, number);
   int64_t variants = variantsOf(pass);
   SmallVector<Value> accumulators;
+  auto addIdentity = [&](Operation *op, bool hasLanes) {
+    Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
+    TypedAttr identity = scalar::identity(scalar, cast<ElementOpInterface>(op).getCombiner());
+    accumulators.push_back(constantOf(hasLanes ? emitter.elementType(scalar) : scalar, identity));
+  };
   for (int64_t u = 0; u < variants; ++u)
-    for (Operation *op : pass.reductions) {
-      Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
-      accumulators.push_back(constantOf(emitter.elementType(scalar), scalar::identity(scalar, cast<ElementOpInterface>(op).getCombiner())));
-    }
+    for (Operation *op : pass.reductions)
+      addIdentity(op, !onlineAfter(number));
+  if (const KernelPass *next = onlineAfter(number))
+    for (auto [op, hasOneTerm] : llvm::zip_equal(next->reductions, online[next - body.passes.data()].hasOneTerm))
+      if (!hasOneTerm)
+        addIdentity(op, true);
   accumulators = emitInner(emitter, pass, 0, accumulators, laneBase, isTail);
+  if (onlineAfter(number))
+    carried = accumulators;
 
   size_t count = pass.reductions.size();
   bool isDealt = splitOf(number) >= 0;
@@ -264,19 +277,7 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
         parts[parts.size() / 2] = parts.back();
       parts.resize((parts.size() + 1) / 2);
     }
-    Value sum = parts.front();
-    if (auto type = dyn_cast<VectorType>(sum.getType())) {
-      // Halves are folded onto one another down to one lane.
-      for (int64_t half = type.getNumElements() / 2; half >= 1; half /= 2) {
-        SmallVector<int64_t> low, high;
-        for (int64_t k = 0; k < half; ++k)
-          low.push_back(k), high.push_back(k + half);
-        Value x = vector::ShuffleOp::create(b, sum, sum, low), y = vector::ShuffleOp::create(b, sum, sum, high);
-        sum = scalar::combine(b, kind, x, y);
-      }
-      sum = vector::ExtractOp::create(b, sum, ArrayRef<int64_t>{0});
-    }
-    sums.push_back(sum);
+    sums.push_back(foldLanes(kind, parts.front()));
   }
   if (choice.across)
     return;
@@ -284,6 +285,21 @@ void KernelLoops::emitPass(KernelEmitter &emitter, unsigned number, Value laneBa
     combineMembers(pass, sums);
   for (auto [op, sum] : llvm::zip_equal(pass.reductions, sums))
     rowValues[0][op->getResult(0)] = sum;
+}
+
+/// Halves are folded onto one another down to one lane.
+Value KernelLoops::foldLanes(ReductionKind kind, Value v) {
+  auto type = dyn_cast<VectorType>(v.getType());
+  if (!type)
+    return v;
+  for (int64_t half = type.getNumElements() / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t k = 0; k < half; ++k)
+      low.push_back(k), high.push_back(k + half);
+    Value x = vector::ShuffleOp::create(b, v, v, low), y = vector::ShuffleOp::create(b, v, v, high);
+    v = scalar::combine(b, kind, x, y);
+  }
+  return vector::ExtractOp::create(b, v, ArrayRef<int64_t>{0});
 }
 
 SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPass &pass, unsigned depth, SmallVector<Value> accumulators,
@@ -322,11 +338,12 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
   unsigned which = order[depth];
   int64_t extent = pass.inner[which];
   bool isDealt = splitOf(passNumber) == static_cast<int>(which);
+  Value terms = varies("terms") ? instanceExtent : Value();
   auto makeLoop = [&](int64_t from, int64_t to, int64_t step, llvm::function_ref<SmallVector<Value>(SmallVector<Value>)> make) {
-    Value first = emitter.integer(from);
+    Value first = emitter.integer(from), end = terms ? terms : emitter.integer(to);
     if (isDealt)
       first = arith::AddIOp::create(b, first, arith::MulIOp::create(b, member, emitter.integer(step)));
-    auto forOp = scf::ForOp::create(b, first, emitter.integer(to), emitter.integer(isDealt ? step * block.members : step), accumulators);
+    auto forOp = scf::ForOp::create(b, first, end, emitter.integer(isDealt ? step * block.members : step), accumulators);
     OpBuilder::InsertionGuard keep(b);
     b.setInsertionPointToStart(forOp.getBody());
     emitter.loopValues[outer + which] = forOp.getInductionVar();
@@ -340,12 +357,22 @@ SmallVector<Value> KernelLoops::emitInner(KernelEmitter &emitter, const KernelPa
   if (static_cast<int>(which) != loop || emitter.lane < 0)
     return makeLoop(0, extent, 1, [&](SmallVector<Value> in) { return emitInner(emitter, pass, depth + 1, in, laneBase, isTail); });
 
+  if (terms)
+    return makeLoop(0, extent, choice.lanes, [&](SmallVector<Value> in) {
+      return emitEdged(emitter, terms, emitter.loopValues[outer + which], in, [&](SmallVector<Value> values) {
+        emitter.tail = edge;
+        emitter.rowValues = rowValues[0];
+        emitBody(emitter, pass, values, 0);
+        emitter.tail = nullptr;
+        return values;
+      });
+    });
   if (choice.isShifted(passNumber)) {
     Value shift = shiftOf(emitter, extent);
     return makeLoop(0, llvm::alignTo(extent + choice.lanes - 1, choice.lanes), choice.lanes, [&](SmallVector<Value> in) {
       Value base = arith::SubIOp::create(b, emitter.loopValues[outer + which], shift);
       emitter.loopValues[outer + which] = base;
-      return emitShifted(emitter, extent, base, in, [&](SmallVector<Value> values) {
+      return emitEdged(emitter, emitter.integer(extent), base, in, [&](SmallVector<Value> values) {
         emitter.tail = edge;
         emitter.rowValues = rowValues[0];
         emitBody(emitter, pass, values, 0);
@@ -414,15 +441,23 @@ void KernelLoops::storeOutput(KernelEmitter &emitter, const KernelPass &pass, Va
   emitter.store(element, emitter.pointers.lookup(v), scalar, shape, index);
 }
 
+/// A reduction's term at the loops.
+Value KernelLoops::termAt(KernelEmitter &emitter, const KernelPass &pass, Operation *op) {
+  MLIRContext *ctx = b.getContext();
+  const OpFacts &f = facts.get(op);
+  SmallVector<AffineExpr> index = body.coordinates(shapeOf(op->getResult(0)), {}, ctx);
+  llvm::append_range(index, delinearize(body.innerNumber(pass.inner, ctx), ArrayRef<int64_t>(f.loops).drop_front(f.resultRank), ctx));
+  return emitter.term(op, atPoint(index));
+}
+
 void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, MutableArrayRef<Value> accumulators, unsigned variant) {
   MLIRContext *ctx = b.getContext();
   emitter.startBody();
+  if (onlineAfter(passNumber))
+    return addOnline(emitter, pass, accumulators);
   size_t count = pass.reductions.size();
   for (auto [i, op] : llvm::enumerate(pass.reductions)) {
-    const OpFacts &f = facts.get(op);
-    SmallVector<AffineExpr> index = body.coordinates(shapeOf(op->getResult(0)), {}, ctx);
-    llvm::append_range(index, delinearize(body.innerNumber(pass.inner, ctx), ArrayRef<int64_t>(f.loops).drop_front(f.resultRank), ctx));
-    Value term = emitter.term(op, atPoint(index));
+    Value term = termAt(emitter, pass, op);
     ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
     Value &accumulator = accumulators[variant * count + i];
     Value next = scalar::combine(b, kind, accumulator, term);
@@ -436,6 +471,7 @@ void KernelLoops::emitBody(KernelEmitter &emitter, const KernelPass &pass, Mutab
     stored.push_back(body.outputs[i]);
   for (Value v : stored)
     elements.push_back(emitter.element(v, atPoint(body.coordinates(shapeOf(v), pass.inner, ctx))));
+  addToStripSums(emitter, pass);
   OpBuilder::InsertionGuard keep(b);
   if (Value condition = stored.empty() ? Value() : storeCondition(passNumber))
     b.setInsertionPointToStart(scf::IfOp::create(b, TypeRange{}, condition, /*withElseRegion=*/false).thenBlock());

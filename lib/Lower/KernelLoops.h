@@ -60,10 +60,13 @@ private:
   // KernelBlocks.cpp
   void chooseBlocks();
   void emitBlocks();
+  /// What is dealt out to the members of blocks: strips if there are any, each to all members of a block, else the launch's parts.
+  int64_t blocksOfLaunch() const;
   // KernelInstances.cpp: one launch for many tensors.
   bool isMerged() { return kernel.getInstances().has_value(); }
-  /// Instances have tensors of different sizes, and each element is computed by itself.
-  bool isElementwise();
+  /// What of the instances is a number of their own (LaunchKind in MergeLaunches.h).
+  bool varies(llvm::StringRef what) const;
+  bool isElementwise() const { return varies("elements"); }
   /// Blocks of each instance.
   llvm::SmallVector<int64_t> blocksOfInstances();
   /// Finds the instance of the block and binds its buffers; the block's number within it, as i64.
@@ -76,6 +79,7 @@ private:
   int64_t scratchBytes() const;
   int64_t scratchBytes(mlir::Value kept) const;
   int64_t sumBytes() const;
+  mlir::Value placeOf(KernelEmitter &emitter, mlir::Value part, int64_t offset);
   /// Sums of all members out of each one's, one value a reduction of the pass.
   void combineMembers(const KernelPass &pass, llvm::MutableArrayRef<mlir::Value> sums);
   mlir::Value exchange(mlir::Value scalar, int64_t distance);
@@ -84,15 +88,39 @@ private:
   /// Where this thread stores what the pass computes; null: everywhere.
   mlir::Value storeCondition(unsigned pass);
 
+  // KernelStrips.cpp: sums over strips of rows.
+  void emitStrip(KernelEmitter &emitter, mlir::Value strip, mlir::Value part);
+  /// Adds the elements at the loops to the sums of the pass.
+  void addToStripSums(KernelEmitter &emitter, const KernelPass &pass);
+  void storeStripSums(KernelEmitter &emitter, mlir::Value strip);
+  void forStripSums(llvm::function_ref<void(mlir::Operation *)> visit) const;
+  int64_t stripSumBytes() const; ///< of one part
+  bool rowsMeet() const;         ///< whether a row's threads have to wait for those of the row before
+
+  // KernelOnline.cpp: a row's maximum and sums of exponentials below it in one pass.
+  void findOnline();
+  bool isOnline(unsigned pass) const { return online.count(pass); }
+  /// The pass whose sums pass `first` makes with its maximum; null for none.
+  const KernelPass *onlineAfter(unsigned first) const;
+  /// Instead of a pass's body: the maximum so far, and the sums of a later pass scaled to it.
+  void addOnline(KernelEmitter &emitter, const KernelPass &pass, llvm::MutableArrayRef<mlir::Value> accumulators);
+  /// The sums of pass `number`, which an earlier pass has made: all of them scaled to the maximum of the row.
+  void finishOnline(KernelEmitter &emitter, unsigned number);
+  mlir::Value termAt(KernelEmitter &emitter, const KernelPass &pass, mlir::Operation *op);
+  /// The only term of a sum that is not zero, or zero if it lies outside of the row.
+  mlir::Value onlyTerm(KernelEmitter &emitter, const KernelPass &pass, mlir::Operation *op);
+  mlir::Value foldLanes(ReductionKind kind, mlir::Value v);
+
   // KernelShift.cpp: rows that begin anywhere.
   void chooseShifts(llvm::ArrayRef<Recorded> recorded);
   /// The number of the first element of the row among all elements of a tensor with these loops.
   LinearForm rowBegin(int64_t rowSize) const;
   /// How many elements in front of the row its first aligned vector begins.
   mlir::Value shiftOf(KernelEmitter &emitter, int64_t rowSize);
-  /// Emits `make` for a vector at `base` of a row: with all lanes, or with those inside of the row.
-  llvm::SmallVector<mlir::Value> emitShifted(KernelEmitter &emitter, int64_t rowSize, mlir::Value base, llvm::ArrayRef<mlir::Value> accumulators,
-                                             llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::SmallVector<mlir::Value>)> make);
+  /// Emits `make` for a vector at `base` of a row of at least as many elements as there are lanes: with all lanes, or with those inside of the
+  /// row.
+  llvm::SmallVector<mlir::Value> emitEdged(KernelEmitter &emitter, mlir::Value rowSize, mlir::Value base, llvm::ArrayRef<mlir::Value> accumulators,
+                                           llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::SmallVector<mlir::Value>)> make);
   void shiftScratch(KernelEmitter &emitter, unsigned pass);
 
   void collapse();
@@ -125,12 +153,20 @@ private:
   KernelBody body;
   LaneChoice choice;
   BlockChoice block;
+  /// Passes whose sums an earlier one makes with its maximum.
+  struct OnlineSums {
+    unsigned first;                     ///< that pass
+    llvm::SmallVector<bool> hasOneTerm; ///< by reduction
+  };
+  std::map<unsigned, OnlineSums> online;
+  llvm::SmallVector<mlir::Value> carried; ///< of these: a thread's maximum and its sums
   bool describes = false;
   std::vector<MemoryStream> streams;
   llvm::SmallVector<int64_t> alignments;
-  mlir::Value elements; ///< of the instance
+  mlir::Value instanceExtent; ///< elements, rows or terms of the instance, where these vary
   mlir::Value edge;     ///< lanes inside of a row that vectors do not begin with; null: all are, or the last vector alone has others
   llvm::MapVector<mlir::Value, mlir::Value> unshifted; ///< where scratch begins
+  llvm::DenseMap<mlir::Value, mlir::Value> stripSums; ///< where they are while a strip is gone through
   mlir::Value thread, member, active, sharedMemory; ///< of a block; `member` as i64, null where it is alone
   unsigned passNumber = 0;
   llvm::SmallVector<mlir::AffineExpr> fixed; ///< the loops, with those that are unrolled replaced; empty for none

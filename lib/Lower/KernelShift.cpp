@@ -28,7 +28,7 @@ LinearForm KernelLoops::rowBegin(int64_t rowSize) const {
 
 void KernelLoops::chooseShifts(ArrayRef<Recorded> recorded) {
   choice.shifted.clear();
-  if (choice.lanes == 1 || (choice.across && (!body.isFlat() || choice.outerLoop + 1 != static_cast<int>(body.outer.size()) || choice.chunksFirst)))
+  if (varies("terms") || choice.lanes == 1 || (choice.across && (!body.isFlat() || choice.outerLoop + 1 != static_cast<int>(body.outer.size()) || choice.chunksFirst)))
     return;
   for (auto [number, seen] : llvm::enumerate(recorded)) {
     const KernelPass &pass = body.passes[number];
@@ -55,10 +55,10 @@ Value KernelLoops::shiftOf(KernelEmitter &emitter, int64_t rowSize) {
   return arith::RemUIOp::create(b, number, emitter.integer(choice.lanes));
 }
 
-SmallVector<Value> KernelLoops::emitShifted(KernelEmitter &emitter, int64_t rowSize, Value base, ArrayRef<Value> accumulators,
-                                            llvm::function_ref<SmallVector<Value>(SmallVector<Value>)> make) {
+SmallVector<Value> KernelLoops::emitEdged(KernelEmitter &emitter, Value rowSize, Value base, ArrayRef<Value> accumulators,
+                                          llvm::function_ref<SmallVector<Value>(SmallVector<Value>)> make) {
   // As unsigned numbers those in front of the row are behind it.
-  Value most = emitter.integer(rowSize - choice.lanes);
+  Value most = arith::SubIOp::create(b, rowSize, emitter.integer(choice.lanes));
   Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, base, most);
   auto branch = scf::IfOp::create(b, ValueRange(accumulators).getTypes(), isInside, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard keep(b);
@@ -70,7 +70,7 @@ SmallVector<Value> KernelLoops::emitShifted(KernelEmitter &emitter, int64_t rowS
       emitter.lane = emitter.lane < 0 ? choice.outerLoop : emitter.lane;
       emitter.lanes = choice.lanes;
       Value numbers = arith::AddIOp::create(b, emitter.splat(base), lanes);
-      edge = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, numbers, emitter.splat(emitter.integer(rowSize)));
+      edge = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, numbers, emitter.splat(rowSize));
     }
     SmallVector<Value> next = make(SmallVector<Value>(accumulators));
     if (!accumulators.empty())

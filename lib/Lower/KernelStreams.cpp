@@ -64,7 +64,7 @@ private:
     const PassLoops &pass = passes[stream.pass];
     SmallVector<int64_t> extents(pass.extents.size(), 1);
     Touched t;
-    for (unsigned loop : ArrayRef<unsigned>(pass.order).drop_front(from)) {
+    for (unsigned loop : ArrayRef<unsigned>(pass.order).drop_front(std::min<size_t>(from, pass.order.size()))) {
       extents[loop] = pass.extents[loop];
       if (depends(stream, loop))
         t.count *= pass.extents[loop];

@@ -129,6 +129,10 @@ private:
       row.sharedBytes = kernel.getSharedBytes().value_or(0);
     }
     row.flops = facts.getAs<FloatAttr>("flops").getValueAsDouble();
+    ArrayRef<int64_t> product = facts.getAs<DenseI64ArrayAttr>("product").asArrayRef();
+    row.batch = product[0], row.m = product[1], row.n = product[2], row.k = product[3];
+    if (facts.getAs<BoolAttr>("tensor_cores").getValue())
+      row.tensorFlops = 2 * double(row.batch) * double(row.m) * double(row.n) * double(row.k);
     row.moved = static_cast<double>(facts.getAs<IntegerAttr>("moved").getInt());
     row.least = static_cast<double>(facts.getAs<IntegerAttr>("least").getInt());
     for (Attribute entry : facts.getAs<ArrayAttr>("buffers")) {

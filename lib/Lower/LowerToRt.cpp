@@ -2,6 +2,7 @@
 #include "Manifest.h"
 #include "MergeLaunches.h"
 #include "MemoryPlanner.h"
+#include "Tiles.h"
 #include "UnderWay.h"
 
 #include "para/IR/Program.h"
@@ -66,7 +67,7 @@ private:
     state.addAttribute("stream", b.getI64IntegerAttr(stream));
     state.addAttributes(more);
     Operation *op = b.create(state);
-    device.push_back({op, {}, /*isBarrier=*/true, {}, 0});
+    device.push_back({op, {}, /*isBarrier=*/true});
     return op;
   }
 
@@ -173,6 +174,8 @@ private:
     b.setInsertionPoint(func);
     auto kernel = rt::KernelOp::create(b, fused.getLoc(), "kernel", b.getArrayAttr({}), FlatSymbolRefAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr(),
                                        DenseI64ArrayAttr(), ArrayAttr());
+    if (Attribute tiles = fused->getAttr(TileSpace::attrName))
+      kernel->setAttr(TileSpace::attrName, tiles);
     kernel.getBody().takeBody(fused.getBody());
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -192,13 +195,13 @@ private:
     for (Value v : fused.getOutputs())
       buffers.push_back(addressOf(v));
     FactsCache facts; // by op: those of a body go with it
-    std::string element = merges ? describeElement(fused, facts) : std::string();
-    int64_t elements = element.empty() ? 0 : sizeOf(fused.getOutputs()[0]);
+    LaunchKind kind = merges && !fused->hasAttr(TileSpace::attrName) ? describeLaunch(fused, facts) : LaunchKind();
     std::string name = shareKernel(fused);
     make(fused.getLoc(), "launch", buffers, 0, b.getNamedAttr("kernel", FlatSymbolRefAttr::get(b.getContext(), name)));
     touch(fused.getInputs(), fused.getOutputs());
-    device.back().key = element.empty() ? name : element;
-    device.back().elements = elements;
+    device.back().key = kind.varies.empty() ? name : kind.text;
+    device.back().varies = kind.varies;
+    device.back().extent = kind.extent;
   }
 
   void call(rt::CallOp call) {

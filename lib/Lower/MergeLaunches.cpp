@@ -2,7 +2,6 @@
 #include "MergeLaunches.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Matchers.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -12,53 +11,6 @@
 
 using namespace mlir;
 using namespace para;
-
-std::string para::describeElement(rt::FusedOp fused, FactsCache &facts) {
-  Block &body = fused.getBody().front();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::DenseMap<Value, unsigned> numbers;
-  int64_t size = sizeOf(fused.getResult(0));
-  if (size == 1)
-    return {};
-  for (Value v : body.getArguments()) {
-    if (sizeOf(v) != size && sizeOf(v) != 1)
-      return {};
-    numbers[v] = numbers.size();
-    os << (sizeOf(v) == 1 ? "one " : "all ") << getElementTypeOrSelf(v.getType()) << "\n";
-  }
-  for (Operation &op : body.without_terminator()) {
-    const OpFacts &f = facts.get(&op);
-    Value result = op.getResult(0);
-    if (f.reduction || (sizeOf(result) != size && sizeOf(result) != 1))
-      return {};
-    numbers[result] = numbers.size();
-    os << (sizeOf(result) == 1 ? "one " : "all ") << getElementTypeOrSelf(result.getType());
-    DenseElementsAttr constant;
-    if (matchPattern(&op, m_Constant(&constant))) {
-      if (!constant.isSplat())
-        return {};
-      os << " " << constant.getSplatValue<Attribute>() << "\n";
-      continue;
-    }
-    if (f.placed || f.accesses.empty())
-      return {};
-    for (const OpAccess &access : f.accesses)
-      if (access.dynamic || (sizeOf(op.getOperand(access.operand)) != 1 && !keepsRow(&op, f, access, 0)))
-        return {};
-    if (!f.move) // A move takes an element as it is.
-      os << " " << op.getName() << " " << op.getAttrDictionary();
-    for (Value operand : op.getOperands())
-      os << " " << numbers.lookup(operand);
-    os << "\n";
-  }
-  for (Value v : body.getTerminator()->getOperands()) {
-    if (sizeOf(v) != size)
-      return {};
-    os << numbers.lookup(v) << " ";
-  }
-  return text;
-}
 
 namespace {
 using Members = SmallVector<const DeviceOp *>;
@@ -187,8 +139,10 @@ void merge(const Members &members, ModuleOp module) {
   SmallVector<rt::LaunchOp> launches;
   for (const DeviceOp *member : members)
     launches.push_back(cast<rt::LaunchOp>(member->op));
-  // The body is that of the largest: a tensor of one element would hide its loop.
-  auto largest = llvm::max_element(members, [](auto *a, auto *b) { return a->elements < b->elements; });
+  // The body is that of the largest: what is known of a number up to that is true of smaller ones, and one element would hide its loop.
+  auto largest = llvm::max_element(members, [](auto *a, auto *b) { return a->extent < b->extent; });
+  bool isEqual = llvm::all_of(members, [&](auto *member) { return member->extent == members[0]->extent; });
+  std::string varies = isEqual && members[0]->varies != "elements" ? std::string() : members[0]->varies;
   auto kernel = module.lookupSymbol<rt::KernelOp>(cast<rt::LaunchOp>((*largest)->op).getKernel());
   OpBuilder b(kernel);
   SmallVector<int64_t> varying;
@@ -201,7 +155,7 @@ void merge(const Members &members, ModuleOp module) {
   }
   SmallVector<Attribute> instances;
   for (auto [member, launch] : llvm::zip_equal(members, launches)) {
-    SmallVector<int64_t> row{member->elements};
+    SmallVector<int64_t> row{varies.empty() ? 0 : member->extent};
     for (int64_t i : varying)
       row.push_back(cast<rt::AddressAttr>(launch.getBuffers()[i]).getOffset());
     instances.push_back(b.getDenseI64ArrayAttr(row));
@@ -213,6 +167,8 @@ void merge(const Members &members, ModuleOp module) {
   merged.setSymName(name);
   merged.setVaryingAttr(b.getDenseI64ArrayAttr(varying));
   merged.setInstancesAttr(b.getArrayAttr(instances));
+  if (!varies.empty())
+    merged->setAttr("rt.varies", b.getStringAttr(varies));
   launches.back().setBuffersAttr(b.getArrayAttr(shared));
   launches.back().setKernelAttr(FlatSymbolRefAttr::get(b.getContext(), name));
   for (rt::LaunchOp launch : llvm::drop_end(launches))

@@ -1,8 +1,8 @@
 //===- MergeLaunches.h - Many tensors in one launch ----------------*- C++ -*-===//
 //
-// Launches of one kernel over different buffers, or of kernels that do the same to every element of tensors of any shape, become one
-// launch over a table of places. Example: SGD updates all parameters of a model by one kernel; the table has for each the number of its
-// elements and where it and its gradient are.
+// Launches of one kernel over different buffers become one launch over a table of places, and so do those of kernels that differ in one
+// extent alone. Example: SGD updates all parameters of a model by one kernel; the table has for each the number of its elements and where it
+// and its gradient are.
 //
 // For that, launches move past ops that touch nothing of what they write, and write nothing of what they touch: addresses are known, and
 // so this is certain.
@@ -30,11 +30,19 @@ struct DeviceOp {
   std::vector<Range> ranges;
   bool isBarrier = false;   ///< nothing moves past it: what it touches is not known, or when it runs counts
   std::string key;          ///< of launches: those with equal keys can be one; empty for none
-  int64_t elements = 0;     ///< of a kernel that does the same to every element; 0 for others
+  std::string varies = {};  ///< as in LaunchKind
+  int64_t extent = 0;
 };
 
-/// What a fused body does to every element, whatever the shape: equal texts are one kernel. Empty if the shape counts.
-std::string describeElement(rt::FusedOp fused, FactsCache &facts);
+/// What of a kernel may be another number at each of its launches.
+struct LaunchKind {
+  /// `elements` of tensors of any shape, to each of which it does the same; `rows`, which it works on one by one; or `terms` of a sum of
+  /// what it makes of each element. Empty if all of its shapes count.
+  std::string varies;
+  int64_t extent = 0; ///< that number
+  std::string text;   ///< what it does, whatever the number: equal texts are one kernel
+};
+LaunchKind describeLaunch(rt::FusedOp fused, FactsCache &facts);
 
 /// Merges launches among the ops of a segment, which are in the order in which they run.
 void mergeLaunches(llvm::ArrayRef<DeviceOp> ops, mlir::ModuleOp module);

@@ -27,6 +27,7 @@ public:
     }
     facts.accesses.push_back(access);
     last = dummy(getElementTypeOrSelf(op->getOperand(number).getType()));
+    pulled.push_back(last);
     return last;
   }
   Value position(const Coordinate &) override { return place(b.getI64Type()); }
@@ -39,6 +40,7 @@ public:
   Type elementType(Type scalar) override { return scalar; }
 
   Value last;
+  SmallVector<Value> pulled;
 
 private:
   Value place(Type type) {
@@ -99,6 +101,11 @@ const OpFacts &FactsCache::get(Operation *op) {
   Value result = element.emitElement(recorder, 0, index);
   bool isUnchanged = f.accesses.size() == 1 && result == recorder.last;
   f.move = !f.reduction && isUnchanged;
+  if (auto product = result.getDefiningOp<arith::MulFOp>())
+    f.multiplies = recorder.pulled.size() == 2 && ((product.getLhs() == recorder.pulled[0] && product.getRhs() == recorder.pulled[1]) ||
+                                                   (product.getLhs() == recorder.pulled[1] && product.getRhs() == recorder.pulled[0]));
+  if (isa_and_nonnull<arith::ExtFOp, arith::TruncFOp>(result.getDefiningOp()))
+    f.converts = recorder.pulled.size() == 1 && result.getDefiningOp()->getOperand(0) == recorder.last;
   f.whole = f.reduction && isUnchanged && !f.accesses[0].dynamic && productOf(f.loops) == sizeOf(op->getOperand(f.accesses[0].operand)) &&
             llvm::all_of(f.accesses[0].index, [](AffineExpr e) { return isa<AffineDimExpr>(e); });
   auto isDivision = [](Operation &made) { return isa<arith::DivFOp, math::SqrtOp>(made); };

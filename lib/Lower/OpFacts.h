@@ -32,6 +32,8 @@ struct OpFacts {
   bool move = false;       ///< the element is one of the operand, unchanged
   bool reduction = false;
   bool whole = false;      ///< a reduction of all elements of one operand, unchanged, each taken once
+  bool multiplies = false; ///< the element is the product of one of each of two operands
+  bool converts = false;   ///< the element is one of the operand in another floating type
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
   bool placed = false;     ///< depends on where the element is, beside what it reads there
@@ -55,6 +57,15 @@ inline int64_t sizeOf(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>
 inline int64_t elementBytes(mlir::Type type) { return (mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth() + 7) / 8; }
 inline int64_t bytesOf(mlir::Value v) { return sizeOf(v) * elementBytes(v.getType()); }
 bool isAccumulate(mlir::Operation *op);
+
+/// On a reduction of [strips, rows of each, columns] over the rows: a kernel that has these rows can make it beside what it does with each.
+constexpr llvm::StringLiteral stripSumMark = "rt.strip_sum";
+/// What such sums of a kernel may take of a block's memory: they stay there while the block goes through its strip.
+constexpr int64_t mostStripSumBytes = 48 << 10;
+inline bool isStripSum(mlir::Operation *op) { return op->hasAttr(stripSumMark); }
+inline int64_t stripsOf(mlir::Operation *stripSum) { return shapeOf(stripSum->getOperand(0))[0]; }
+inline int64_t rowsOf(mlir::Operation *stripSum) { return stripsOf(stripSum) * shapeOf(stripSum->getOperand(0))[1]; }
+
 /// Whether the access of `op`, the rows of which are the leading dimensions of that product, stays in the operand's row of the same number.
 /// With 0 rows: whether it is to the element of the same number.
 bool keepsRow(mlir::Operation *op, const OpFacts &facts, const OpAccess &access, int64_t rows);

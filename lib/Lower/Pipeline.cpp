@@ -8,13 +8,16 @@ using namespace mlir;
 using namespace para;
 
 void para::buildLowerPipeline(OpPassManager &pm, const LowerOptions &options) {
+  // Before calls are formed: products that scores stand between are no calls.
+  if (options.target != "host")
+    pm.addPass(createFormTilesPass());
   // Calls first: they decide which values must be in memory and which transposes vanish into strides.
   pm.addPass(createFormCallsPass({options.target}));
   // Before kernels are formed: sums that stand apart are kernels of their own.
   pm.addPass(createPlaceSumsPass());
   // Before kernels are formed: the rows of the first part of a reduction may be those of others that read the same.
   pm.addPass(createSplitReductionsPass({options.target}));
-  pm.addPass(createFormKernelsPass());
+  pm.addPass(createFormKernelsPass({options.target}));
   pm.addPass(createOrderUpdatesPass({options.target}));
   pm.addPass(createAssignMemoryPass({options.target}));
   pm.addPass(createLowerToRtPass({options.target}));

@@ -63,8 +63,9 @@ def Rt_KernelOp : Rt_Op<"kernel", [Symbol, IsolatedFromAbove]> {
     `microbatch`). The body is dropped when `function` is there. With `block` the function is what one of so many threads of a
     block does, and `extent` counts blocks.
 
-    With `instances` a launch does the work of many: each has the number of its elements (0: as many as the body says) and, for the
-    buffers whose numbers are `varying`, their offsets in the arena. The launch gives the arena first, then the other buffers.
+    With `instances` a launch does the work of many: each has the number of its elements, rows or terms, as `rt.varies` says (0: as many as
+    the body has), and, for the buffers whose numbers are `varying`, their offsets in the arena. The launch gives the arena first, then the
+    other buffers.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$numbers, OptionalAttr<FlatSymbolRefAttr>:$function,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$grain, OptionalAttr<I64Attr>:$block,

@@ -45,6 +45,18 @@ static int64_t partsOfColumns(int64_t rows, int64_t columns) {
   return parts;
 }
 
+/// Strips of rows that are summed by the kernel that makes the rows or reads them anyway, each by a block: about four blocks for each
+/// multiprocessor of a large GPU, else as many as there can be with a few rows each. One if there are too few, or if sums of so many columns
+/// would leave too little of a block's memory.
+static int64_t stripsOfRows(int64_t rows, int64_t rowBytes) {
+  constexpr int64_t busy = 512, fewest = 128, shortestStrip = 8;
+  int64_t strips = 1;
+  for (int64_t p = fewest; p <= rows / shortestStrip && strips < busy && rowBytes <= mostStripSumBytes; ++p)
+    if (rows % p == 0)
+      strips = p;
+  return strips;
+}
+
 /// Whether the reduction is over the leading dimensions of its operand.
 static bool isOverRows(const OpFacts &f) {
   unsigned reduced = f.loops.size() - f.resultRank;
@@ -70,16 +82,19 @@ struct SplitReductionsPass : public para::impl::SplitReductionsPassBase<SplitRed
         if (columns == 1)
           split(&op);
         else if (target != "host" && isOverRows(f))
-          splitColumns(&op, partsOfColumns(sizeOf(op.getOperand(0)) / columns, columns));
+          splitColumns(&op);
       }
   }
 
-  void splitColumns(Operation *op, int64_t parts) {
+  void splitColumns(Operation *op) {
+    Value x = op->getOperand(0), result = op->getResult(0);
+    int64_t columns = sizeOf(result), rows = sizeOf(x) / columns, strips = stripsOfRows(rows, bytesOf(result));
+    int64_t parts = strips > 1 ? strips : partsOfColumns(rows, columns);
     if (parts == 1)
       return;
-    Value x = op->getOperand(0), result = op->getResult(0);
-    int64_t columns = sizeOf(result), rows = sizeOf(x) / columns;
-    replace(op, {parts, rows / parts, columns}, {1}, {0});
+    Operation *first = replace(op, {parts, rows / parts, columns}, {1}, {0});
+    if (strips > 1)
+      first->setAttr(stripSumMark, UnitAttr::get(&getContext()));
   }
 
   void split(Operation *op) {
@@ -90,19 +105,21 @@ struct SplitReductionsPass : public para::impl::SplitReductionsPassBase<SplitRed
       replace(op, shape, llvm::to_vector(llvm::seq<int64_t>(kept, shape.size())), llvm::to_vector(llvm::seq<int64_t>(0, kept)));
   }
 
-  /// By a reduction of the operand in another shape over `first`, and one of its result over `second`.
-  void replace(Operation *op, ArrayRef<int64_t> shape, ArrayRef<int64_t> first, ArrayRef<int64_t> second) {
+  /// By a reduction of the operand in another shape over `first`, which it returns, and one of its result over `second`.
+  Operation *replace(Operation *op, ArrayRef<int64_t> shape, ArrayRef<int64_t> first, ArrayRef<int64_t> second) {
     Value x = op->getOperand(0), result = op->getResult(0);
     OpBuilder builder(op);
     TensorBuilder t(op->getLoc(), builder);
     ReductionKind kind = cast<ElementOpInterface>(op).getCombiner();
     Operation *before = op->getPrevNode();
-    Value whole = t.reshape(t.reduce(kind, t.reduce(kind, t.reshape(x, shape), first), second), shapeOf(result));
+    Value parts = t.reduce(kind, t.reshape(x, shape), first);
+    Value whole = t.reshape(t.reduce(kind, parts, second), shapeOf(result));
     if (Attribute phase = op->getAttr("para.phase"))
       for (Operation *made = op->getPrevNode(); made != before; made = made->getPrevNode())
         made->setAttr("para.phase", phase);
     result.replaceAllUsesWith(whole);
     op->erase();
+    return parts.getDefiningOp();
   }
 };
 } // namespace

@@ -2,6 +2,7 @@
 #include "StageMemory.h"
 
 #include "IndexMath.h"
+#include "Tiles.h"
 
 #include "para/IR/Program.h"
 
@@ -14,9 +15,10 @@ using namespace para;
 /// Bytes that are rather copied into a bucket than sent by themselves.
 static constexpr int64_t mostCopied = 64 << 10;
 /// What is made once a step and is smaller has bytes of its own: sums of rows of gradients, say, a small part of the parameters.
-static constexpr int64_t mostUnshared = 256 << 10;
-/// Likewise of parts of sums in the backward pass.
-static constexpr int64_t mostParts = 1 << 20;
+/// Larger ones, parts of new parameters that are to be gathered, as long as they are not too much together.
+static constexpr int64_t mostUnshared = 256 << 10, mostUpdatesTogether = 256 << 20;
+/// Likewise of parts of sums in the backward pass, and of all of these together: they are there when activations no longer are.
+static constexpr int64_t mostParts = 16 << 20, mostPartsTogether = 256 << 20;
 
 StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches)
     : func(func), microbatches(microbatches), facts(facts), mergesLaunches(mergesLaunches), limits(limitUnderWay(func)) {}
@@ -120,7 +122,7 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   if (!llvm::is_contained(op->getOperands(), v))
     return true;
   auto fused = dyn_cast<rt::FusedOp>(op);
-  if (!fused)
+  if (!fused || fused->hasAttr(TileSpace::attrName)) // Other blocks may still read there.
     return false;
   Block &body = fused.getBody().front();
   // A reduction that is only stored is computed in the loops that store the other outputs; one used here comes before them, and one over
@@ -165,6 +167,8 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   };
   // All outputs are stored after all is loaded, but only at one element (or one vector) at a time.
   for (Value any : body.getTerminator()->getOperands()) {
+    if (any.getDefiningOp() && isStripSum(any.getDefiningOp())) // takes each element when it is stored
+      any = any.getDefiningOp()->getOperand(0);
     Operation *member = any.getDefiningOp();
     bool isReduction = member && facts.get(member).reduction;
     ArrayRef<int64_t> loops = isReduction ? ArrayRef<int64_t>(facts.get(member).loops) : shapeOf(any);
@@ -284,7 +288,7 @@ static bool isSumOfParts(Value v) {
 }
 
 void StageMemory::placeValues() {
-  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end;
+  int64_t end = time[func.getBody().front().getTerminator()], firstUpdate = end, partsTogether = 0, updatesTogether = 0;
   for (Operation &op : func.getBody().front().without_terminator())
     if (getPhase(&op) == Phase::Update)
       firstUpdate = std::min(firstUpdate, time[&op]);
@@ -301,10 +305,10 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
-      if (mergesLaunches && getPhase(&op) == Phase::Update && bytesOf(v) <= mostUnshared)
-        first = std::min(first, firstUpdate), last = end;
-      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v))
-        last = end;
+      if (mergesLaunches && getPhase(&op) == Phase::Update && (bytesOf(v) <= mostUnshared || updatesTogether + bytesOf(v) <= mostUpdatesTogether))
+        first = std::min(first, firstUpdate), last = end, updatesTogether += bytesOf(v);
+      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)
+        last = end, partsTogether += bytesOf(v);
       for (const Copy &copy : copies) // read again when its phase ends
         if (copy.from == v)
           last = end;

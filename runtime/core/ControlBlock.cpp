@@ -44,6 +44,7 @@ Status ControlBlock::map(int descriptor, int64_t ranks, int64_t communicators, b
     for (int64_t i = 0; i < ranks; ++i) {
       block.rankBlocks[i].arenaDescriptor = -1;
       block.rankBlocks[i].sequence = -1;
+      block.rankBlocks[i].waitsFor = -1;
     }
     block.header->ready.store(readyMark, std::memory_order_release);
   }
@@ -82,20 +83,31 @@ void Waiter::pause() {
     heard = mine->bell.load();
 }
 
-bool hasEnded(int pid) {
-  if (kill(pid, 0) != 0 && errno == ESRCH)
-    return true;
+/// As /proc has it: R, S, T, Z and others; 0 where it has nothing.
+static char processState(int pid) {
   char path[64], text[512];
   std::snprintf(path, sizeof(path), "/proc/%d/stat", pid);
   std::FILE *file = std::fopen(path, "re");
   if (!file)
-    return false;
+    return 0;
   size_t bytes = std::fread(text, 1, sizeof(text) - 1, file);
   std::fclose(file);
   text[bytes] = 0;
   // The state follows the command's name, which may hold anything but ends with the last parenthesis.
   const char *end = std::strrchr(text, ')');
-  return end && end[1] == ' ' && (end[2] == 'Z' || end[2] == 'X');
+  return end && end[1] == ' ' ? end[2] : 0;
+}
+
+bool hasEnded(int pid) {
+  if (kill(pid, 0) != 0 && errno == ESRCH)
+    return true;
+  char state = processState(pid);
+  return state == 'Z' || state == 'X';
+}
+
+bool isStopped(int pid) {
+  char state = processState(pid);
+  return state == 'T' || state == 't';
 }
 
 std::string whereIs(const ControlBlock &block, int64_t rank) {

@@ -25,6 +25,9 @@ struct alignas(128) RankBlock {
   std::atomic<int64_t> arenaBytes;
   std::atomic<int64_t> sequence; ///< of the collective it is in, -1 outside of one
   char op[120];                  ///< the node it is in; a torn read is only a torn name
+  std::atomic<uint64_t> progress; ///< grows as long as this rank gets on, or its host program works by itself
+  std::atomic<int32_t> waitsFor;  ///< the rank of which it awaits a control message, or -1
+  char doing[160];                ///< what its device waits for, empty where it waits for nothing
   alignas(128) std::atomic<uint64_t> barrier;
   alignas(128) std::atomic<uint32_t> bell; ///< how often others have rung: what this rank waits for may have come
   std::atomic<uint32_t> isAsleep;
@@ -34,7 +37,7 @@ struct alignas(128) RankBlock {
   char mail[mailboxBytes];
 };
 
-/// One rank's part of one communicator's current collective.
+/// One rank's part of one communicator's current collective. (Of a pair of stages, back ends with a channel for each count messages.)
 struct alignas(128) CollectiveSlot {
   std::atomic<uint64_t> arrived, done; ///< how many collectives this rank has entered and left
   int32_t kind, sequence, dtype, reduction;
@@ -79,6 +82,8 @@ public:
   void requestStop(int signal) const { header->stopSignal.store(signal); }
   bool isReady() const { return header->ready.load(std::memory_order_acquire) == readyMark; }
   int32_t creator() const { return header->creator.load(); }
+  /// Of the creator's program; 0 until it is told.
+  std::atomic<uint64_t> &programHash() const { return header->programHash; }
 
   static int64_t bytesFor(int64_t ranks, int64_t communicators);
 
@@ -87,6 +92,7 @@ private:
   struct alignas(128) Header {
     std::atomic<uint64_t> ready;
     std::atomic<int32_t> creator, failedRank, stopSignal;
+    std::atomic<uint64_t> programHash;
   };
   Header *header = nullptr;
   RankBlock *rankBlocks = nullptr;
@@ -130,6 +136,8 @@ private:
 
 /// Whether a process has ended (zombies have).
 bool hasEnded(int pid);
+/// Whether a signal or a debugger holds it.
+bool isStopped(int pid);
 /// "in 'blocks.0.mlp' (sequence 3)".
 std::string whereIs(const ControlBlock &block, int64_t rank);
 

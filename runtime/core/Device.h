@@ -10,6 +10,9 @@
 #include "Manifest.h"
 #include "Trace.h"
 #include "World.h"
+#include "para/Runtime/para_runtime.h"
+
+#include <functional>
 
 namespace para::runtime {
 
@@ -33,6 +36,16 @@ public:
   virtual char *hostArena() { return nullptr; }
   /// Waits for everything the step started.
   virtual Status finishStep() = 0;
+  /// Runs a list of actions and waits for what it started. `enqueue` makes its calls, the same each time for the same `list`, which a back end that
+  /// keeps what they were may leave out.
+  virtual Status run(const void *list, const std::function<para_status()> &enqueue) {
+    (void)list;
+    return enqueue() == PARA_OK ? finishStep() : Status::error("");
+  }
+  /// Nodes of the graph as which the list that was run last went to the device; 0 if it went there call by call.
+  virtual int64_t graphNodes() const { return 0; }
+  /// For --verbose, each behind "rank 3 ": how steps ran, where this rank is.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// Since the start, by collectives and sends of compiled code.
   virtual int64_t bytesSent() const = 0;
   virtual int64_t arenaBytes() const = 0;

@@ -72,6 +72,7 @@ Status Worker::infer(int &exitCode) {
   PARA_TRY(dumpState());
   if (isTimed && isFirst() && !timings.empty())
     std::fputs(timingText(timings, manifest.batch, flags.json).c_str(), stdout);
+  tellOfDevice();
   exitCode = stopSignal ? 128 + stopSignal : 0;
   return Status::success();
 }

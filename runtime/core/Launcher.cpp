@@ -1,5 +1,7 @@
 //===- Launcher.cpp - Starting and finding the ranks --------------------------===//
 #include "Launcher.h"
+#include "Environment.h"
+#include "Rendezvous.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -53,7 +55,8 @@ LaunchKind detectLaunch(int64_t ranks) {
   for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (variable(name) >= 0)
       return LaunchKind::Mpi;
-  if (variable("RANK") >= 0 && variable("WORLD_SIZE") >= 1)
+  // Of one task of many ranks it is a shell of srun's, in which a program starts its ranks itself.
+  if (LaunchVariables told = readLaunchVariables(); told.rank >= 0 && (told.size > 1 || std::getenv("RANK")))
     return LaunchKind::Variables;
   return ranks == 1 ? LaunchKind::Single : LaunchKind::Parent;
 }
@@ -179,20 +182,60 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
   return wasUrgent ? 128 + stopSignal : exitCode;
 }
 
-/// A rank that others started without telling it of shared memory: rank 0 creates a named block, the others wait for it.
-static Status joinByVariables(int64_t ranks, int64_t communicators, std::unique_ptr<World> &world) {
-  int64_t rank = variable("RANK"), size = variable("WORLD_SIZE"), local = variable("LOCAL_WORLD_SIZE");
+/// Of the whole executable (FNV-1a by 8 bytes): ranks of a job run the same one.
+static uint64_t hashOfProgram() {
+  constexpr uint64_t start = 0xcbf29ce484222325ull, factor = 0x100000001b3ull;
+  uint64_t hash = start, words[1024] = {};
+  std::FILE *file = std::fopen("/proc/self/exe", "re");
+  for (size_t bytes; file && (bytes = std::fread(words, 1, sizeof(words), file)) > 0; std::memset(words, 0, sizeof(words)))
+    for (size_t i = 0; i < (bytes + 7) / 8; ++i)
+      hash = (hash ^ words[i]) * factor;
+  if (file)
+    std::fclose(file);
+  return hash ? hash : 1;
+}
+
+/// Until all ranks are there.
+static Status awaitAll(const ControlBlock &block, int64_t rank, double limitSeconds) {
+  double began = nowSeconds();
+  while (true) {
+    std::string missing;
+    for (int64_t i = 0; i < block.ranks(); ++i)
+      if (RankState(block.rank(i).state.load()) == RankState::Absent)
+        missing += (missing.empty() ? "" : ", ") + std::to_string(i);
+    if (missing.empty())
+      return Status::success();
+    if (block.failedRank() >= 0)
+      return Status::error("");
+    if (nowSeconds() - began > limitSeconds)
+      return Status::error(!block.claimFailure(rank) ? ""
+                                                     : format("rank %lld has waited %.0f s for these ranks, which have not come: %s (%s sets how many seconds)",
+                                                              (long long)rank, limitSeconds, missing.c_str(), nameOf(Setting::RendezvousTimeout)));
+    usleep(5000);
+  }
+}
+
+/// A rank that others started without telling it of shared memory. On one host rank 0 creates a named block and the others wait for it; on several
+/// they meet over TCP.
+static Status joinByVariables(const JoinOptions &options, std::unique_ptr<World> &world) {
+  PARA_TRY(checkEnvironment());
+  LaunchVariables told = readLaunchVariables();
+  int64_t rank = told.rank, size = told.size, ranks = options.ranks, lines = options.lines;
   if (size != ranks)
-    return Status::error(format("WORLD_SIZE is %lld but this program is compiled for %lld ranks: start that many, or "
-                                "compile with --ranks %lld",
+    return Status::error(format("%s is %lld but this program is compiled for %lld ranks: start that many, or compile with --ranks %lld", told.sizeName,
                                 (long long)size, (long long)ranks, (long long)size));
   if (rank >= size)
-    return Status::error(format("RANK is %lld with WORLD_SIZE %lld", (long long)rank, (long long)size));
-  if (size > 1 && local != size)
-    return Status::error("RANK and WORLD_SIZE are set, but LOCAL_WORLD_SIZE does not say that all ranks are on this "
-                         "host; across hosts this program is started by mpirun or srun");
-  const char *port = std::getenv("MASTER_PORT");
-  std::string name = format("/para-%d-%s", int(getuid()), port && *port ? port : "0");
+    return Status::error(format("%s is %lld with %s %lld", told.rankName, (long long)rank, told.sizeName, (long long)size));
+  uint64_t hash = hashOfProgram();
+  if (size > 1 && told.localSize != size) {
+    if (options.needsSharedMemory)
+      return Status::error("RANK and WORLD_SIZE are set, but LOCAL_WORLD_SIZE does not say that all ranks are on this host: a program compiled for the "
+                           "host moves its data by MPI there, so across hosts this program is started by mpirun or srun --mpi");
+    return joinByTcp(told, hash, world);
+  }
+  double limitSeconds = numberOf(Setting::RendezvousTimeout);
+  const std::string &port = told.port;
+  std::string name = format("/para-%d-%s", int(getuid()), port.empty() ? "0" : port.c_str());
   if (name.find('/', 1) != std::string::npos)
     return Status::error("MASTER_PORT is not a number");
   ControlBlock block;
@@ -201,45 +244,51 @@ static Status joinByVariables(int64_t ranks, int64_t communicators, std::unique_
     int descriptor = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
     if (descriptor < 0)
       return Status::error("cannot create shared memory " + name + ": " + std::strerror(errno));
-    PARA_TRY(ControlBlock::map(descriptor, ranks, communicators, true, block));
+    PARA_TRY(ControlBlock::map(descriptor, ranks, lines, true, block));
     close(descriptor);
+    block.programHash() = hash;
   } else {
     double began = nowSeconds();
     while (true) {
       int descriptor = shm_open(name.c_str(), O_RDWR, 0600);
       struct stat info;
       if (descriptor >= 0 && fstat(descriptor, &info) == 0 &&
-          info.st_size == ControlBlock::bytesFor(ranks, communicators)) {
-        PARA_TRY(ControlBlock::map(descriptor, ranks, communicators, false, block));
+          info.st_size == ControlBlock::bytesFor(ranks, lines)) {
+        PARA_TRY(ControlBlock::map(descriptor, ranks, lines, false, block));
         close(descriptor);
         // A block of a job that died while starting has a dead creator.
-        if (block.isReady() && !hasEnded(block.creator()))
+        if (block.isReady() && block.programHash() && !hasEnded(block.creator()))
           break;
       } else if (descriptor >= 0) {
         close(descriptor);
       }
-      if (nowSeconds() - began > 60)
-        return Status::error(format("rank %lld has waited 60 seconds for rank 0", (long long)rank));
+      if (nowSeconds() - began > limitSeconds)
+        return Status::error(format("rank %lld has waited %.0f seconds for rank 0 (%s sets how many)", (long long)rank, limitSeconds,
+                                    nameOf(Setting::RendezvousTimeout)));
       usleep(20000);
     }
+    if (block.programHash() != hash && block.claimFailure(rank))
+      return Status::error(format("rank %lld runs another program than rank 0: all ranks need the same executable", (long long)rank));
   }
   world = std::make_unique<SharedWorld>(block, rank);
-  PARA_TRY(world->barrier());
+  Status status = awaitAll(block, rank, limitSeconds);
   if (rank == 0)
     shm_unlink(name.c_str());
-  return Status::success();
+  PARA_TRY(status);
+  return world->barrier();
 }
 
-Status joinShared(LaunchKind kind, int64_t ranks, int64_t communicators, std::unique_ptr<World> &world) {
+Status joinShared(LaunchKind kind, const JoinOptions &options, std::unique_ptr<World> &world) {
   if (kind == LaunchKind::Variables)
-    return joinByVariables(ranks, communicators, world);
+    return joinByVariables(options, world);
+  int64_t ranks = options.ranks;
   bool isChild = kind == LaunchKind::Child;
   int64_t rank = isChild ? variable("PARA_RANK") : 0;
   int descriptor = isChild ? int(variable("PARA_CONTROL")) : ControlBlock::createDescriptor("para-control");
   if (descriptor < 0 || rank >= ranks)
     return Status::error("cannot open shared memory");
   ControlBlock block;
-  PARA_TRY(ControlBlock::map(descriptor, ranks, communicators, !isChild, block));
+  PARA_TRY(ControlBlock::map(descriptor, ranks, options.lines, !isChild, block));
   close(descriptor);
   world = std::make_unique<SharedWorld>(block, rank);
   return Status::success();

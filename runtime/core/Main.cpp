@@ -25,10 +25,10 @@ static int report(const Status &status) {
 
 /// One rank from joining to its exit status.
 static int runRank(LaunchKind kind, const Manifest &manifest, const Flags &flags, const para_program &program) {
-  int64_t ranks = manifest.ranks(), communicators = int64_t(manifest.communicators.size());
+  int64_t ranks = manifest.ranks(), lines = manifest.lines();
   std::unique_ptr<World> world;
-  Status status = kind == LaunchKind::Mpi ? joinMpi(ranks, communicators, flags.transport != "mpi", world)
-                                          : joinShared(kind, ranks, communicators, world);
+  Status status = kind == LaunchKind::Mpi ? joinMpi(ranks, lines, flags.transport != "mpi", world)
+                                          : joinShared(kind, {ranks, lines, manifest.target != "cuda" && manifest.target != "rehearsal"}, world);
   if (status.failed())
     return report(status);
   installStopHandlers(kind);
@@ -74,6 +74,6 @@ int para_main(int argc, char **argv, const para_program *program) {
   if (flags.transport == "mpi" && kind != LaunchKind::Mpi)
     return report(Status::error("--transport=mpi needs mpirun", 2));
   if (kind == LaunchKind::Parent)
-    return superviseRanks(manifest.ranks(), int64_t(manifest.communicators.size()), flags.threads, argv);
+    return superviseRanks(manifest.ranks(), manifest.lines(), flags.threads, argv);
   return runRank(kind, manifest, flags, *program);
 }

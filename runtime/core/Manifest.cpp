@@ -268,6 +268,19 @@ static Status readHyper(JsonReader &reader, Manifest &manifest) {
   return Status::success();
 }
 
+/// Pairs of stages, [from, to]; stages are numbered along the axis 'pipeline'.
+static Status readMessages(JsonReader &reader, Manifest &manifest) {
+  int64_t stages = int64_t(manifest.stages.size());
+  for (const Json &item : reader.array("messages", false)) {
+    bool isPair = item.is_array() && item.size() == 2 && item[0].is_number_integer() && item[1].is_number_integer();
+    int64_t from = isPair ? item[0].get<int64_t>() : -1, to = isPair ? item[1].get<int64_t>() : -1;
+    if (from < 0 || to < 0 || from >= stages || to >= stages || from == to)
+      return Status::error("manifest: 'messages' holds something other than pairs of stages");
+    manifest.messages.push_back({from, to});
+  }
+  return Status::success();
+}
+
 Status parseManifest(const char *text, size_t bytes, Manifest &manifest) {
   Json json = Json::parse(text, text + bytes, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded())
@@ -313,6 +326,7 @@ Status parseManifest(const char *text, size_t bytes, Manifest &manifest) {
   int pipeline = manifest.axisIndex("pipeline");
   if (int64_t(manifest.stages.size()) != (pipeline < 0 ? 1 : manifest.mesh[pipeline].size))
     return Status::error("manifest: the number of stages is not the size of the mesh axis 'pipeline'");
+  PARA_TRY(readMessages(reader, manifest));
   PARA_TRY(readInterfaces(reader, "inputs", manifest.inputs));
   PARA_TRY(readInterfaces(reader, "outputs", manifest.outputs));
   PARA_TRY(readInterfaces(reader, "parameters", manifest.parameters));

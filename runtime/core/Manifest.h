@@ -88,6 +88,7 @@ struct Manifest {
   std::vector<std::pair<std::string, double>> hyper;
   Schedule schedule;
   std::vector<std::vector<std::string>> communicators; ///< axes of each
+  std::vector<std::pair<int64_t, int64_t>> messages; ///< stages of which the first sends to the second
   std::vector<Stage> stages;
   std::vector<Interface> inputs, outputs, parameters;
   std::string planJson = "{}";
@@ -99,6 +100,8 @@ struct Manifest {
   std::vector<int64_t> coordinates(int64_t rank) const;
   int64_t rankOf(const std::vector<int64_t> &coordinates) const;
   int64_t stageOf(int64_t rank) const;
+  /// Communicators and, numbered behind them, the pairs of stages that exchange messages.
+  int64_t lines() const { return int64_t(communicators.size() + messages.size()); }
   /// Bytes of the planned arena, by rank.
   std::vector<int64_t> arenaBytesPerRank() const;
   /// Ranks of communicator `index` that `rank` belongs to, ordered by their coordinates on its axes (first axis slowest).

@@ -57,6 +57,8 @@ Status Metrics::record(const StepRecord &record, int64_t totalSteps) {
     for (size_t i = 0; i < record.bytesSent.size(); ++i)
       line += (i ? "," : "") + std::to_string(record.bytesSent[i]);
     line += "]";
+    if (record.graphNodes > 0)
+      line += ",\"graph_nodes\":" + std::to_string(record.graphNodes);
     if (record.lossScale.isKnown)
       line += ",\"loss_scale\":" + record.lossScale.text();
     if (record.validationLoss.isKnown)

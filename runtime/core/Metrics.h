@@ -26,7 +26,7 @@ struct StepRecord {
   int64_t step = 0; ///< from 0
   Measured loss, gradNorm, validationLoss, lossScale;
   double lr = 0, seconds = 0;
-  int64_t batch = 0, peakBytes = 0;
+  int64_t batch = 0, peakBytes = 0, graphNodes = 0;
   std::vector<int64_t> bytesSent; ///< per rank
   StrayLoss stray;
 };

@@ -36,10 +36,9 @@ Status Trace::alignClocks(World &world) {
 Status Trace::write(World &world, const std::string &path) {
   std::string text = format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%lld,\"args\":{\"name\":\"rank %lld\"}}",
                             (long long)world.rank(), (long long)world.rank());
-  static const char *const streams[] = {"compute", "communication", "copies"};
-  for (int i = 0; i < 3; ++i)
-    text += format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%lld,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
-                   (long long)world.rank(), i, streams[i]);
+  for (size_t i = 0; i < rows.size(); ++i)
+    text += format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%lld,\"tid\":%zu,\"args\":{\"name\":%s}}", (long long)world.rank(), i,
+                   jsonString(rows[i]).c_str());
   for (const Event &event : events) {
     text += format(",\n{\"name\":%s,\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f",
                    jsonString(event.name).c_str(), event.category, (long long)world.rank(), event.stream,

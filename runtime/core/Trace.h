@@ -1,6 +1,6 @@
 //===- Trace.h - When each operation ran ------------------------*- C++ -*-===//
 //
-// Chrome's trace format, which Perfetto reads: one process per rank, one track per stream, times in microseconds of rank
+// Chrome's trace format, which Perfetto reads: one process per rank, one track per stream and one for the steps, times in microseconds of rank
 // 0's clock.
 //
 //===----------------------------------------------------------------------===//
@@ -18,6 +18,12 @@ public:
     if (events.size() < maxEvents)
       events.push_back({name, category, stream, begin, end, bytes});
   }
+  /// Rows beside those of the three streams.
+  static constexpr int32_t stepsRow = 3;
+  int32_t addRow(std::string name) {
+    rows.push_back(std::move(name));
+    return int32_t(rows.size() - 1);
+  }
   /// Collective: rank 0 writes what all ranks recorded.
   Status write(World &world, const std::string &path);
   /// Collective: finds this rank's clock offset to rank 0.
@@ -32,6 +38,7 @@ private:
   };
   static constexpr size_t maxEvents = 1000000;
   std::vector<Event> events;
+  std::vector<std::string> rows = {"compute", "communication", "copies", "steps"};
   double offset = 0;
 };
 

@@ -142,6 +142,7 @@ Status Worker::train(int &exitCode) {
     record.seconds = nowSeconds() - began;
     record.batch = manifest.batch;
     record.peakBytes = device->arenaBytes();
+    record.graphNodes = device->graphNodes();
     hyper.valueAt("lr", done, record.lr);
     if (done - firstStep >= warmup)
       timings.push_back(record.seconds);
@@ -163,9 +164,7 @@ Status Worker::train(int &exitCode) {
     PARA_TRY(dumpState());
   if (!flags.save.empty())
     PARA_TRY(saveNow(done));
-  if (flags.verbose)
-    std::fprintf(stderr, "para: rank %lld took %lld bytes for its arena and %lld for libraries\n",
-                 (long long)world.rank(), (long long)device->arenaBytes(), (long long)device->scratchBytes());
+  tellOfDevice();
   exitCode = stopSignal ? 128 + stopSignal : 0;
   return summarize(record, timings, done);
 }

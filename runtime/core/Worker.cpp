@@ -140,12 +140,17 @@ Status Worker::writeHyper(int64_t stepIndex) {
 }
 
 Status Worker::runActions(const std::vector<Bound> &actions) {
-  for (const Bound &action : actions) {
-    // The back end has said what went wrong, with the node's name.
-    if (action.segment->run(device->context(), action.microbatch, action.slot) != PARA_OK)
-      return Status::error("");
-  }
-  return device->finishStep();
+  double began = nowSeconds();
+  // Of a failure the back end has said what went wrong, with the node's name.
+  Status status = device->run(&actions, [&] {
+    for (const Bound &action : actions)
+      if (para_status status = action.segment->run(device->context(), action.microbatch, action.slot))
+        return status;
+    return para_status(PARA_OK);
+  });
+  if (!flags.trace.empty())
+    trace.record(&actions == &step ? "step" : "validation", "step", Trace::stepsRow, began, nowSeconds(), 0);
+  return status;
 }
 
 Status Worker::readMeasured(const std::string &name, Measured &measured) {
@@ -217,6 +222,16 @@ Status Worker::dumpState() {
   return store->dump(flags.dumpState, [](const Tensor &tensor) {
     return tensor.kind == TensorKind::Parameter || tensor.kind == TensorKind::State || tensor.kind == TensorKind::Output;
   });
+}
+
+void Worker::tellOfDevice() const {
+  if (!flags.verbose)
+    return;
+  long long rank = world.rank();
+  for (const std::string &note : device->notes())
+    std::fprintf(stderr, "para: rank %lld %s\n", rank, note.c_str());
+  std::fprintf(stderr, "para: rank %lld took %lld bytes for its arena and %lld for libraries\n", rank, (long long)device->arenaBytes(),
+               (long long)device->scratchBytes());
 }
 
 Status Worker::writeTrace() {

@@ -42,6 +42,8 @@ private:
   Status exchange(StepRecord &record, int64_t bytesSent, int &stopSignal);
   /// For --dump-state: parameters, states and the outputs of the last step.
   Status dumpState();
+  /// For --verbose: how this rank's steps ran, and what its device took.
+  void tellOfDevice() const;
   Status readMeasured(const std::string &name, Measured &measured);
 
   // Trainer.cpp

@@ -59,6 +59,17 @@ Status World::broadcast(void *data, int64_t bytes) {
   return Status::success();
 }
 
+uint64_t World::shareProgress(uint64_t mine) {
+  const ControlBlock *block = control();
+  if (!block)
+    return mine;
+  block->rank(myRank).progress = mine;
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < numRanks; ++i)
+    sum += block->rank(i).progress.load();
+  return sum;
+}
+
 Status World::agree(const Status &mine) {
   if (numRanks == 1)
     return Status(mine).markKnownToAll();
@@ -90,10 +101,16 @@ SharedWorld::SharedWorld(const ControlBlock &block, int64_t rank) : World(rank, 
 template <typename Done> Status SharedWorld::waitFor(int64_t peer, Done done) {
   Waiter waiter(&block.rank(myRank), sharesCores);
   double noteAfterSeconds = 20;
+  struct Mark {
+    std::atomic<int32_t> &waitsFor;
+    ~Mark() { waitsFor.store(-1, std::memory_order_relaxed); }
+  } mark{block.rank(myRank).waitsFor};
+  Waiting waiting(*this);
   while (!done()) {
     waiter.pause();
     if (!waiter.isSlow())
       continue;
+    mark.waitsFor.store(int32_t(peer), std::memory_order_relaxed);
     if (block.failedRank() >= 0)
       return Status::error("");
     // Others wait for rank 0 as long as it writes a checkpoint; rank 0 waits only for those that compute.

@@ -37,6 +37,17 @@ public:
   Status broadcast(void *data, int64_t bytes);
   /// Succeeds on all ranks or fails on all; the lowest failing rank keeps its message, others get an empty one.
   Status agree(const Status &mine);
+  /// A rank that has failed, as far as is known here; -1 if none.
+  virtual int64_t failedRank() const { return control() ? control()->failedRank() : -1; }
+  /// True where this rank may tell the user of a failure: once for the job, as far as ranks know of each other.
+  virtual bool claimFailure() { return !control() || control()->claimFailure(myRank); }
+  /// Tells others how far this rank got, a number that grows; the result changes when any rank of the job got on, where ranks share that.
+  virtual uint64_t shareProgress(uint64_t mine);
+  /// Whether this rank waits for a control message of another one. From any thread.
+  bool isWaiting() const { return waits; }
+  virtual bool sharesProgress() const { return numRanks == 1 || control(); }
+  /// As the host calls itself; empty where it is not known, or all are on one.
+  virtual std::string hostOf(int64_t) const { return ""; }
   /// Tells the other ranks that this one has failed; the caller then returns from main.
   virtual void declareFailure(int exitCode) = 0;
   /// This rank is done; nothing is sent after it.
@@ -45,6 +56,15 @@ public:
 protected:
   World(int64_t rank, int64_t size) : myRank(rank), numRanks(size) {}
   int64_t myRank, numRanks;
+  /// Says that this rank waits, as long as it lives.
+  struct Waiting {
+    explicit Waiting(World &world) : waits(world.waits) { waits = true; }
+    ~Waiting() { waits = false; }
+    std::atomic<bool> &waits;
+  };
+
+private:
+  std::atomic<bool> waits{false};
 };
 
 /// All ranks on one host, over a control block. Also serves a single rank.

@@ -3,6 +3,7 @@
 #include "Context.h"
 #include "Convolution.h"
 #include "Matmul.h"
+#include "StepGraphs.h"
 
 #include <cstdio>
 #include <cstring>
@@ -22,7 +23,12 @@ void para_context::enter(const char *op) {
 }
 
 para_status para_context::fail(const char *op, const std::string &cause, para_status status) {
-  if (!control || control->claimFailure(rank))
+  if (captureProblem) {
+    if (captureProblem->empty())
+      *captureProblem = std::string("of ") + op + ": " + cause;
+    return status;
+  }
+  if (world->claimFailure())
     std::fprintf(stderr, "para: rank %lld: %s: %s\n", (long long)rank, op, cause.c_str());
   return status;
 }
@@ -45,10 +51,13 @@ para_context::Address para_context::scratchFor(int32_t stream, int64_t bytes) {
   Scratch &mine = scratch[stream];
   if (mine.bytes >= bytes)
     return mine.address;
+  if (captureProblem) // It cannot be had in a capture, and the first run has taken what is needed.
+    return 0;
   if (mine.address) {
     // What is under way may use it still.
     driver.cuStreamSynchronize(streams[stream]);
     driver.cuMemFree(mine.address);
+    ++scratchVersion;
     scratchBytes -= mine.bytes;
     mine = {};
   }
@@ -166,11 +175,12 @@ para_status para_event_record(para_context *ctx, int32_t stream, int32_t event) 
   if (!isFine(ctx, stream, "event", status))
     return status;
   constexpr unsigned withoutTiming = 2;
-  Handle &made = ctx->events[event];
-  if (!made)
-    if (int result = ctx->driver.cuEventCreate(&made, withoutTiming))
+  para_context::Event &made = ctx->events[event];
+  if (!made.handle)
+    if (int result = ctx->driver.cuEventCreate(&made.handle, withoutTiming))
       return ctx->check("event", "cuEventCreate", result);
-  return ctx->check("event", "cuEventRecord", ctx->driver.cuEventRecord(made, ctx->streams[stream]));
+  made.recordedIn = ctx->listRuns;
+  return ctx->check("event", "cuEventRecord", ctx->driver.cuEventRecord(made.handle, ctx->streams[stream]));
 }
 
 para_status para_event_wait(para_context *ctx, int32_t stream, int32_t event) {
@@ -180,5 +190,7 @@ para_status para_event_wait(para_context *ctx, int32_t stream, int32_t event) {
   auto found = ctx->events.find(event);
   if (found == ctx->events.end())
     return ctx->fail("event", "waits for event " + std::to_string(event) + ", which was never recorded");
-  return ctx->check("event", "cuStreamWaitEvent", ctx->driver.cuStreamWaitEvent(ctx->streams[stream], found->second, 0));
+  if (found->second.recordedIn != ctx->listRuns)
+    return PARA_OK;
+  return ctx->check("event", "cuStreamWaitEvent", ctx->driver.cuStreamWaitEvent(ctx->streams[stream], found->second.handle, 0));
 }

@@ -1,5 +1,6 @@
 //===- Communicators.cpp - Collectives by NCCL --------------------------------===//
 #include "Communicators.h"
+#include "core/Environment.h"
 
 #include <algorithm>
 
@@ -45,13 +46,69 @@ para_status Communicators::check(const char *op, const char *what, int result) {
   return result == 0 ? PARA_OK : ctx->fail(op, error(what, result));
 }
 
-Status Communicators::create(const para_program &program) {
+Status Communicators::load() { return ctx->world->size() == 1 ? Status::success() : ctx->world->agree(loadNccl(nccl)); }
+
+int Communicators::allocateArena() {
+  size_t bytes = size_t(std::max<int64_t>(ctx->arenaBytes, 256));
+  bool isWanted = ctx->world->size() > 1 && isOn(Setting::RegisterBuffers);
+  void *made = nullptr;
+  if (isWanted && nccl.ncclMemAlloc && nccl.ncclMemFree && nccl.ncclMemAlloc(&made, bytes) == 0) {
+    arenaIsNccls = true;
+    ctx->arena = Address(reinterpret_cast<uintptr_t>(made));
+    return success;
+  }
+  return ctx->driver.cuMemAlloc(&ctx->arena, bytes);
+}
+
+void Communicators::freeArena() {
+  if (!ctx->arena)
+    return;
+  if (arenaIsNccls)
+    nccl.ncclMemFree(reinterpret_cast<void *>(uintptr_t(ctx->arena)));
+  else
+    ctx->driver.cuMemFree(ctx->arena);
+  ctx->arena = 0;
+}
+
+/// Registered memory is read and written in place by devices and switches that could not else. What cannot be registered is copied, as without.
+void Communicators::registerArena() {
+  if (!isOn(Setting::RegisterBuffers))
+    whyUnregistered = std::string(runtime::nameOf(Setting::RegisterBuffers)) + "=0";
+  else if (!nccl.ncclCommRegister || !nccl.ncclCommDeregister)
+    whyUnregistered = "this NCCL is older than 2.19";
+  if (!whyUnregistered.empty())
+    return;
+  forEach([&](Handle handle) {
+    if (handle == everyone) // Nothing goes over it.
+      return;
+    Handle registration = nullptr;
+    int result = nccl.ncclCommRegister(handle, reinterpret_cast<void *>(uintptr_t(ctx->arena)), size_t(ctx->arenaBytes), &registration);
+    if (result == 0)
+      registrations.push_back({handle, registration});
+    else
+      whyUnregistered = error("ncclCommRegister", result);
+  });
+}
+
+void Communicators::deregisterArena() {
+  for (auto [handle, registration] : registrations)
+    nccl.ncclCommDeregister(handle, registration);
+  registrations.clear();
+}
+
+std::string Communicators::registrationText() const {
+  if (ctx->world->size() == 1)
+    return "";
+  std::string why = whyUnregistered.empty() ? "" : " (" + whyUnregistered + ")";
+  return format("has its arena registered with %zu communicators", registrations.size()) + why;
+}
+
+Status Communicators::create() {
   World &world = *ctx->world;
   if (world.size() == 1) {
     groups.resize(ctx->manifest->communicators.size());
     return Status::success();
   }
-  PARA_TRY(world.agree(loadNccl(nccl)));
   NcclId id{};
   int result = world.rank() == 0 ? nccl.ncclGetUniqueId(&id) : 0;
   PARA_TRY(world.agree(result == 0 ? Status::success() : Status::error(error("ncclGetUniqueId", result))));
@@ -63,7 +120,9 @@ Status Communicators::create(const para_program &program) {
     PARA_TRY(createGroup(ctx->manifest->members(i, ctx->rank), group));
     groups.push_back(group);
   }
-  return createChannels(program);
+  PARA_TRY(createChannels());
+  registerArena();
+  return Status::success();
 }
 
 Status Communicators::createGroup(const std::vector<int64_t> &members, Group &group) {
@@ -77,17 +136,33 @@ Status Communicators::createGroup(const std::vector<int64_t> &members, Group &gr
   return ctx->world->agree(result == 0 ? Status::success() : Status::error(error("ncclCommSplit", result)));
 }
 
-Communicators::~Communicators() {
-  bool isBroken = ctx->control && ctx->control->failedRank() >= 0;
-  auto close = [&](Handle handle) {
-    if (handle)
-      isBroken ? nccl.ncclCommAbort(handle) : nccl.ncclCommDestroy(handle);
-  };
+/// All of NCCL's communicators, that of all ranks last.
+template <typename Visit> void Communicators::forEach(Visit visit) const {
   for (const Group &group : groups)
-    close(group.handle);
+    if (group.handle)
+      visit(group.handle);
+  for (auto *channels : {&outgoing, &incoming})
+    for (auto &[peer, channel] : *channels)
+      visit(channel.handle);
+  if (everyone)
+    visit(everyone);
+}
+
+void Communicators::abort() {
+  if (!isAborted.exchange(true))
+    forEach([&](Handle handle) { nccl.ncclCommAbort(handle); });
+}
+
+Communicators::~Communicators() {
+  bool isBroken = ctx->world->failedRank() >= 0 || (ctx->watch && ctx->watch->hasFailed());
+  if (isBroken)
+    abort();
+  else
+    deregisterArena();
+  if (!isBroken)
+    forEach([&](Handle handle) { nccl.ncclCommDestroy(handle); });
   for (auto *channels : {&outgoing, &incoming})
     for (auto &[peer, channel] : *channels) {
-      close(channel.handle);
       for (Handle event : {channel.before, channel.after})
         if (event)
           ctx->driver.cuEventDestroy(event);
@@ -95,30 +170,23 @@ Communicators::~Communicators() {
         ctx->driver.cuStreamDestroy(channel.stream);
     }
   for (auto &[tag, event] : sent)
-    ctx->driver.cuEventDestroy(event);
-  close(everyone);
+    ctx->driver.cuEventDestroy(event.handle);
+  freeArena();
 }
 
-para_status Communicators::checkErrors(const char *op) {
-  auto look = [&](Handle handle) {
-    int found = 0;
-    constexpr int inProgress = 7;
-    int result = handle ? nccl.ncclCommGetAsyncError(handle, &found) : 0;
-    if (result == 0)
-      result = found == inProgress ? 0 : found;
-    return check(op, "found while it ran", result);
-  };
-  for (const Group &group : groups)
-    if (para_status status = look(group.handle))
-      return status;
-  for (auto *channels : {&outgoing, &incoming})
-    for (auto &[peer, channel] : *channels)
-      if (para_status status = look(channel.handle))
-        return status;
-  return look(everyone);
+std::string Communicators::findError() const {
+  constexpr int inProgress = 7;
+  std::string said;
+  forEach([&](Handle handle) {
+    int found = 0, result = nccl.ncclCommGetAsyncError(handle, &found);
+    result = result ? result : found == inProgress ? 0 : found;
+    if (result && said.empty())
+      said = error("found while it ran", result);
+  });
+  return said;
 }
 
-para_status Communicators::allToAll(const Group &group, Handle queue, const void *in, void *out, int64_t bytes, const char *op) {
+int Communicators::allToAll(const Group &group, Handle queue, const void *in, void *out, int64_t bytes) {
   int result = nccl.ncclGroupStart();
   for (int64_t i = 0; i < group.size && result == 0; ++i) {
     result = nccl.ncclSend(static_cast<const char *>(in) + i * bytes, size_t(bytes), bytesType, int(i), group.handle, queue);
@@ -126,7 +194,7 @@ para_status Communicators::allToAll(const Group &group, Handle queue, const void
       result = nccl.ncclRecv(static_cast<char *>(out) + i * bytes, size_t(bytes), bytesType, int(i), group.handle, queue);
   }
   int ended = nccl.ncclGroupEnd();
-  return check(op, "all-to-all", result ? result : ended);
+  return result ? result : ended;
 }
 
 para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out,
@@ -148,17 +216,15 @@ para_status Communicators::run(CollectiveKind kind, int32_t stream, int32_t comm
     return ctx->fail(op, std::string(nameOf(kind)) + ": NCCL does not add " + dtypeName(DType(dtype)));
   int64_t others = group.size - 1;
   ctx->bytesSent += kind == CollectiveKind::AllReduce ? 2 * others * bytes / group.size : others * bytes;
-  switch (kind) {
-  case CollectiveKind::AllReduce:
-    return check(op, "all-reduce", nccl.ncclAllReduce(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue));
-  case CollectiveKind::AllGather:
-    return check(op, "all-gather", nccl.ncclAllGather(in, out, size_t(bytes), bytesType, group.handle, queue));
-  case CollectiveKind::ReduceScatter:
-    return check(op, "reduce-scatter", nccl.ncclReduceScatter(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue));
-  case CollectiveKind::AllToAll:
-    return allToAll(group, queue, in, out, bytes, op);
-  }
-  return PARA_ERROR;
+  return watched(queue, {op, nameOf(kind), communicator, sequence}, [&] {
+    switch (kind) {
+    case CollectiveKind::AllReduce: return nccl.ncclAllReduce(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue);
+    case CollectiveKind::AllGather: return nccl.ncclAllGather(in, out, size_t(bytes), bytesType, group.handle, queue);
+    case CollectiveKind::ReduceScatter: return nccl.ncclReduceScatter(in, out, size_t(count), type, reductionOf(reduction), group.handle, queue);
+    case CollectiveKind::AllToAll: break;
+    }
+    return allToAll(group, queue, in, out, bytes);
+  });
 }
 
 } // namespace para::runtime::cuda

@@ -3,6 +3,7 @@
 #define PARA_RUNTIME_CUDA_CONTEXT_H
 
 #include "Libraries.h"
+#include "Ranges.h"
 #include "core/Device.h"
 #include "core/Shard.h"
 
@@ -14,6 +15,8 @@ class Matmuls;
 class Convolutions;
 class Communicators;
 class Timeline;
+class Watch;
+class StepGraphs;
 
 constexpr int numStreams = 3; ///< compute, communication, copies
 constexpr int64_t libraryWorkspaceBytes = 32 << 20;
@@ -34,7 +37,13 @@ struct para_context {
   int device = -1;
   Handle primary = nullptr, module = nullptr;
   Handle streams[para::runtime::cuda::numStreams] = {};
-  std::unordered_map<int32_t, Handle> events;
+  /// Lists of actions so far. Between two of them everything is done: who waits for what one before has recorded has nothing to wait for.
+  uint64_t listRuns = 0;
+  struct Event {
+    Handle handle = nullptr;
+    uint64_t recordedIn = 0;
+  };
+  std::unordered_map<int32_t, Event> events;
   std::unordered_map<const void *, Handle> functions; ///< by kernel
 
   Address arena = 0;
@@ -44,12 +53,17 @@ struct para_context {
     Address address = 0;
     int64_t bytes = 0;
   } scratch[para::runtime::cuda::numStreams];
+  uint64_t scratchVersion = 0; ///< grows when memory of it is given back
 
   std::unique_ptr<para::runtime::cuda::Timeline> timeline;
   std::unique_ptr<para::runtime::cuda::Matmuls> matmuls;
   std::unique_ptr<para::runtime::cuda::Convolutions> convolutions;
   std::unique_ptr<para::runtime::cuda::Communicators> communicators;
+  std::unique_ptr<para::runtime::cuda::Watch> watch; ///< null for a rank alone
+  std::unique_ptr<para::runtime::cuda::StepGraphs> graphs;
+  std::string *captureProblem = nullptr; ///< while streams are captured: what fails is told there
 
+  para::runtime::cuda::Ranges ranges;
   const char *currentOp = nullptr;
   int32_t sequence = 0; ///< of the collective that was enqueued last; NCCL does not ask for it, a rehearsal does
   void enter(const char *op);
@@ -73,6 +87,10 @@ class Timeline {
 public:
   Timeline(para_context *ctx, Trace *trace) : ctx(ctx), trace(trace) {}
   ~Timeline();
+  /// A row of its own, for what no stream of the program's is.
+  int32_t addRow(const std::string &name) { return trace->addRow(name); }
+  /// Nothing is under way: times are counted from here on.
+  void restart();
   void begin(Handle stream);
   void end(const char *op, const char *category, int32_t number, Handle stream, int64_t bytes);
   /// After all streams are done.
@@ -94,24 +112,32 @@ private:
   double baseSeconds = 0;
 };
 
-/// Names the operation for other ranks and records it for --trace.
+/// An operation on the compute stream was enqueued (Watch.h).
+void noteProgress(para_context *ctx, const char *op);
+
+/// Names the operation for other ranks and profilers, and records it for --trace. What runs on a stream that is not the program's is timed there.
 class OpScope {
 public:
-  OpScope(para_context *ctx, int32_t stream, const char *op, const char *category, int64_t bytes = 0)
-      : ctx(ctx), op(op), category(category), stream(stream), bytes(bytes) {
+  OpScope(para_context *ctx, int32_t stream, const char *op, const char *category, int64_t bytes = 0, bool isElsewhere = false)
+      : ctx(ctx), op(op), category(category), stream(stream), isTimed(ctx->timeline && ctx->isStream(stream) && !isElsewhere), bytes(bytes) {
     ctx->enter(op);
-    if (ctx->timeline && ctx->isStream(stream))
+    ctx->ranges.push(op);
+    if (isTimed)
       ctx->timeline->begin(ctx->streams[stream]);
   }
   ~OpScope() {
-    if (ctx->timeline && ctx->isStream(stream))
+    if (ctx->watch && stream == 0)
+      noteProgress(ctx, op);
+    if (isTimed)
       ctx->timeline->end(op, category, stream, ctx->streams[stream], bytes);
+    ctx->ranges.pop();
   }
 
 private:
   para_context *ctx;
   const char *op, *category;
   int32_t stream;
+  bool isTimed;
   int64_t bytes;
 };
 

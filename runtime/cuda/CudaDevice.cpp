@@ -3,6 +3,9 @@
 #include "Context.h"
 #include "Convolution.h"
 #include "Matmul.h"
+#include "StepGraphs.h"
+#include "core/Affinity.h"
+#include "core/Environment.h"
 #include "rehearsal/Rehearsal.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ public:
   explicit RehearsedRank(para_context &ctx) : ctx(ctx) {}
   const char *op() const override { return ctx.currentOp ? ctx.currentOp : "the start"; }
   void report(const char *op, const std::string &cause) override { ctx.fail(op, cause); }
-  bool othersFailed() const override { return ctx.control && ctx.control->failedRank() >= 0; }
+  bool othersFailed() const override { return ctx.world->failedRank() >= 0; }
   Address arena() const override { return ctx.arena; }
   int32_t sequence() const override { return ctx.sequence; }
   int64_t rank() const override { return ctx.rank; }
@@ -45,12 +48,16 @@ public:
   Status write(int64_t offset, const void *from, int64_t bytes) override;
   Status read(int64_t offset, void *to, int64_t bytes) override;
   Status finishStep() override;
+  Status run(const void *list, const std::function<para_status()> &enqueue) override;
+  int64_t graphNodes() const override { return state.graphs->nodes(); }
+  std::vector<std::string> notes() const override;
   int64_t bytesSent() const override { return state.bytesSent; }
   int64_t arenaBytes() const override { return state.arenaBytes; }
   int64_t scratchBytes() const override { return state.scratchBytes; }
 
 private:
   Status open();
+  void bindToDevice();
   Status loadCode(const para_program &program);
   Status allocate();
   Status fine(const char *what, int result) {
@@ -59,6 +66,7 @@ private:
   para_context state;
   RehearsedRank rehearsed{state};
   void *staging = nullptr; ///< pinned
+  std::string place;       ///< "is bound to ...", for --verbose
 };
 
 /// This rank's number on its host, as launchers tell it; else by its rank, for hosts with equally many.
@@ -73,20 +81,22 @@ int64_t localRank(const World &world, bool &isTold) {
   return world.rank() % std::max<int64_t>(1, world.ranksOnHost());
 }
 
-/// What a rehearsal is told by the environment is what it can be told.
-Status checkEnvironment() {
-  auto given = [](const char *name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
-  if (std::string on = given("PARA_REHEARSE"); !on.empty() && on != "0" && on != "1")
-    return Status::error("PARA_REHEARSE=" + on + ": 1 rehearses the program on processors, 0 does not");
-  int64_t seed = 0;
-  if (std::string text = given("PARA_REHEARSE_SEED"); !text.empty() && (!parseInteger(text, seed) || seed < 0))
-    return Status::error("PARA_REHEARSE_SEED=" + text + ": a whole number from 0 on is needed");
-  double seconds = 0;
-  if (std::string text = given("PARA_REHEARSE_TIMEOUT"); !text.empty() && (!parseDouble(text, seconds) || !(seconds >= 0.1 && seconds <= 1e6)))
-    return Status::error("PARA_REHEARSE_TIMEOUT=" + text + ": seconds from 0.1 to 1000000 are needed");
-  return Status::success();
-}
 } // namespace
+
+/// This rank's host memory and the threads of libraries are to be next to the GPU, unless a launcher has bound it.
+void CudaDevice::bindToDevice() {
+  const char *root = "/sys";
+  char busId[32] = {};
+  if (!isOn(Setting::Bind) || state.driver.cuDeviceGetPCIBusId(busId, sizeof(busId), state.device) != success)
+    return;
+  Neighborhood neighborhood = findNeighborhood(root, busId);
+  if (neighborhood.node < 0)
+    place = "is not bound: the system does not tell of which NUMA node its GPU is, or has but one";
+  else if (isBound(root))
+    place = "stays on the cores to which it was bound";
+  else if (!bindTo(neighborhood, place))
+    place = format("is not bound: it may not run on the cores of NUMA node %d", neighborhood.node);
+}
 
 Status CudaDevice::open() {
   Driver &driver = state.driver;
@@ -103,6 +113,7 @@ Status CudaDevice::open() {
   if (local >= count)
     return Status::error(format("rank %lld needs a GPU of its own: this machine shows %d", (long long)state.rank, count));
   PARA_TRY(fine("cuDeviceGet", driver.cuDeviceGet(&state.device, int(local))));
+  bindToDevice();
   PARA_TRY(fine("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain(&state.primary, state.device)));
   PARA_TRY(fine("cuCtxSetCurrent", driver.cuCtxSetCurrent(state.primary)));
   for (Handle &stream : state.streams)
@@ -130,7 +141,7 @@ Status CudaDevice::loadCode(const para_program &program) {
 Status CudaDevice::allocate() {
   size_t free = 0, total = 0;
   PARA_TRY(fine("cuMemGetInfo", state.driver.cuMemGetInfo(&free, &total)));
-  int result = state.driver.cuMemAlloc(&state.arena, size_t(std::max<int64_t>(state.arenaBytes, 256)));
+  int result = state.communicators->allocateArena();
   if (result != success)
     return Status::error(format("rank %lld cannot have its %lld bytes of GPU memory: %zu of %zu are free (%s)", (long long)state.rank,
                                 (long long)state.arenaBytes, free, total, state.driverError("cuMemAlloc", result).c_str()));
@@ -147,16 +158,29 @@ Status CudaDevice::create(const DeviceOptions &options) {
   state.coordinates = options.manifest->coordinates(state.rank);
   state.arenaBytes = options.manifest->stages[size_t(options.manifest->stageOf(state.rank))].arenaBytes;
   PARA_TRY(state.world->agree(checkEnvironment()));
-  const char *asked = std::getenv("PARA_REHEARSE");
-  if (state.manifest->target == "rehearsal" || (asked && std::strcmp(asked, "1") == 0))
+  if (state.manifest->target == "rehearsal" || isOn(Setting::Rehearse))
     rehearsal::start(&rehearsed, options.program);
+  PARA_TRY(state.world->agree(state.ranges.load("rank " + std::to_string(state.rank))));
   PARA_TRY(state.world->agree(open()));
   PARA_TRY(state.world->agree(loadCode(*options.program)));
+  state.communicators = std::make_unique<Communicators>(&state);
+  PARA_TRY(state.communicators->load());
   PARA_TRY(state.world->agree(allocate()));
   if (options.trace)
     state.timeline = std::make_unique<Timeline>(&state, options.trace);
-  state.communicators = std::make_unique<Communicators>(&state);
-  return state.communicators->create(*options.program);
+  state.graphs = std::make_unique<StepGraphs>(&state);
+  if (options.trace)
+    state.graphs->forbid("--trace asks when each operation runs");
+  else if (!isOn(Setting::CudaGraphs))
+    state.graphs->forbid(std::string(nameOf(Setting::CudaGraphs)) + "=0");
+  if (state.world->size() > 1) {
+    state.watch = std::make_unique<Watch>(&state);
+    PARA_TRY(state.world->agree(state.watch->start()));
+  }
+  PARA_TRY(state.communicators->create());
+  if (state.watch)
+    state.watch->enter(Watch::Phase::Works);
+  return Status::success();
 }
 
 CudaDevice::~CudaDevice() {
@@ -164,19 +188,21 @@ CudaDevice::~CudaDevice() {
     return;
   Driver &driver = state.driver;
   driver.cuCtxSetCurrent(state.primary);
-  state.communicators.reset();
+  if (state.watch)
+    state.watch->stop();
+  state.graphs.reset();
   state.matmuls.reset();
   state.convolutions.reset();
   state.timeline.reset();
+  state.communicators.reset(); // and the arena with them
+  state.watch.reset();
   for (auto &[number, event] : state.events)
-    driver.cuEventDestroy(event);
+    driver.cuEventDestroy(event.handle);
   for (auto &scratch : state.scratch)
     if (scratch.address)
       driver.cuMemFree(scratch.address);
   if (staging)
     driver.cuMemFreeHost(staging);
-  if (state.arena)
-    driver.cuMemFree(state.arena);
   if (state.module)
     driver.cuModuleUnload(state.module);
   for (Handle stream : state.streams)
@@ -206,10 +232,29 @@ Status CudaDevice::read(int64_t offset, void *to, int64_t bytes) {
   return Status::success();
 }
 
+Status CudaDevice::run(const void *list, const std::function<para_status()> &enqueue) {
+  return state.graphs->enqueue(list, enqueue) == PARA_OK ? finishStep() : Status::error("");
+}
+
+std::vector<std::string> CudaDevice::notes() const {
+  std::vector<std::string> said;
+  if (!place.empty())
+    said.push_back(place);
+  if (std::string text = state.communicators->registrationText(); !text.empty())
+    said.push_back(text);
+  if (int64_t nodes = state.graphs->nodes())
+    said.push_back(format("runs its step as a CUDA graph of %lld nodes", (long long)nodes));
+  else
+    said.push_back("runs its step call by call: " + (state.graphs->why().empty() ? "it was run once, and graphs begin with the second run" : state.graphs->why()));
+  return said;
+}
+
 Status CudaDevice::finishStep() {
   const char *op = state.currentOp ? state.currentOp : "the step";
   std::vector<Handle> all(std::begin(state.streams), std::end(state.streams));
   state.communicators->addStreams(all);
+  if (state.watch)
+    state.watch->enter(Watch::Phase::Waits);
   double began = nowSeconds();
   for (Handle stream : all)
     while (true) {
@@ -221,10 +266,12 @@ Status CudaDevice::finishStep() {
       double seconds = nowSeconds() - began;
       if (seconds < 0.002)
         continue;
-      if (state.communicators->checkErrors(op) != PARA_OK || (state.control && state.control->failedRank() >= 0))
+      if ((state.watch && state.watch->hasFailed()) || state.world->failedRank() >= 0)
         return Status::error("");
       usleep(seconds < 0.1 ? 50 : 1000);
     }
+  if (state.watch)
+    state.watch->endList();
   if (state.timeline)
     state.timeline->collect();
   return Status::success();

@@ -80,6 +80,10 @@ Status loadNccl(Nccl &into) {
                          "LD_LIBRARY_PATH");
   std::string missing;
   PARA_NCCL_SYMBOLS(PARA_FIND_SYMBOL)
+  std::string absent;
+  std::swap(absent, missing);
+  PARA_NCCL_LATER_SYMBOLS(PARA_FIND_SYMBOL)
+  std::swap(absent, missing);
   int version = 0;
   if (missing.empty() && into.ncclGetVersion(&version) == 0 && version >= 21800)
     return Status::success();

@@ -1,8 +1,6 @@
 //===- Messages.cpp - Point to point by NCCL ----------------------------------===//
 #include "Communicators.h"
 
-#include <nlohmann/json.hpp>
-
 namespace para::runtime::cuda {
 
 namespace {
@@ -19,27 +17,31 @@ Status Communicators::openChannel(Channel &channel) {
   return result == success ? Status::success() : Status::error(ctx->driverError("a channel's stream", result));
 }
 
-Status Communicators::createChannels(const para_program &program) {
-  nlohmann::json manifest = nlohmann::json::parse(program.manifest, program.manifest + program.manifest_bytes, nullptr, false);
-  if (!manifest.is_object() || !manifest.contains("messages"))
+Status Communicators::createChannels() {
+  const auto &messages = ctx->manifest->messages;
+  if (messages.empty())
     return Status::success();
   int axis = ctx->manifest->axisIndex("pipeline");
   if (axis < 0)
     return Status::error("the manifest tells of messages between stages, but its mesh has no axis 'pipeline'");
   int64_t stage = ctx->coordinates[size_t(axis)];
-  for (const nlohmann::json &pair : manifest["messages"]) {
-    int64_t from = pair.at(0).get<int64_t>(), to = pair.at(1).get<int64_t>();
+  for (size_t i = 0; i < messages.size(); ++i) {
+    auto [from, to] = messages[i];
     bool takesPart = stage == from || stage == to;
     // Ranks that differ in their stage only share a channel: its color is the first stage's rank among them.
     std::vector<int64_t> line = ctx->coordinates;
     line[size_t(axis)] = 0;
     int color = takesPart ? int(ctx->manifest->rankOf(line)) : noColor;
     Channel channel;
+    channel.line = int32_t(ctx->manifest->communicators.size() + i);
     int result = nccl.ncclCommSplit(everyone, color, stage == from ? 0 : 1, &channel.handle, nullptr);
     Status status = result == 0 ? Status::success() : Status::error(error("ncclCommSplit", result));
     if (takesPart && !status.failed()) {
       channel.other = stage == from ? 1 : 0;
       status = openChannel(channel);
+      ctx->watch->addLane(channel.stream);
+      if (ctx->timeline)
+        channel.row = ctx->timeline->addRow(stage == from ? "messages to stage " + std::to_string(to) : "messages from stage " + std::to_string(from));
       (stage == from ? outgoing[to] : incoming[from]) = channel;
     }
     PARA_TRY(ctx->world->agree(status));
@@ -69,15 +71,22 @@ para_status Communicators::send(int32_t stream, int32_t axis, int64_t peer, int6
   // Nothing waits behind it but who waits for the tag.
   if (para_status status = follow(*channel, stream, "send", op))
     return status;
-  if (para_status status = check(op, "send", nccl.ncclSend(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream)))
+  if (ctx->timeline)
+    ctx->timeline->begin(channel->stream);
+  if (para_status status = watched(channel->stream, {op, "send", channel->line}, [&] {
+        return nccl.ncclSend(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream);
+      }))
     return status;
+  if (ctx->timeline)
+    ctx->timeline->end(op, "send", channel->row, channel->stream, bytes);
   Driver &driver = ctx->driver;
-  Handle &event = sent[tag];
+  para_context::Event &event = sent[tag];
+  event.recordedIn = ctx->listRuns;
   int result = success;
-  if (!event)
-    result = driver.cuEventCreate(&event, eventWithoutTiming);
+  if (!event.handle)
+    result = driver.cuEventCreate(&event.handle, eventWithoutTiming);
   if (result == success)
-    result = driver.cuEventRecord(event, channel->stream);
+    result = driver.cuEventRecord(event.handle, channel->stream);
   ctx->bytesSent += bytes;
   return ctx->check(op, "send", result);
 }
@@ -88,8 +97,14 @@ para_status Communicators::receive(int32_t stream, int32_t axis, int64_t peer, v
     return PARA_ERROR;
   if (para_status status = follow(*channel, stream, "recv", op))
     return status;
-  if (para_status status = check(op, "recv", nccl.ncclRecv(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream)))
+  if (ctx->timeline)
+    ctx->timeline->begin(channel->stream);
+  if (para_status status = watched(channel->stream, {op, "receive", channel->line}, [&] {
+        return nccl.ncclRecv(buffer, size_t(bytes), bytesType, channel->other, channel->handle, channel->stream);
+      }))
     return status;
+  if (ctx->timeline)
+    ctx->timeline->end(op, "recv", channel->row, channel->stream, bytes);
   Driver &driver = ctx->driver;
   int result = driver.cuEventRecord(channel->after, channel->stream);
   if (result == success)
@@ -101,8 +116,8 @@ para_status Communicators::wait(int64_t tag, const char *op) {
   auto at = sent.find(tag);
   // The buffer is free for what is started from here on, on whichever stream.
   for (Handle stream : ctx->streams)
-    if (at != sent.end())
-      if (para_status status = ctx->check(op, "wait", ctx->driver.cuStreamWaitEvent(stream, at->second, 0)))
+    if (at != sent.end() && at->second.recordedIn == ctx->listRuns)
+      if (para_status status = ctx->check(op, "wait", ctx->driver.cuStreamWaitEvent(stream, at->second.handle, 0)))
         return status;
   return PARA_OK;
 }
@@ -121,7 +136,7 @@ para_status para_send(para_context *ctx, int32_t stream, int32_t axis, int64_t p
                       int64_t bytes, const char *op) {
   if (!ctx->isStream(stream))
     return ctx->fail(op, "send: there is no stream " + std::to_string(stream));
-  OpScope scope(ctx, stream, op, "send", bytes);
+  OpScope scope(ctx, stream, op, "send", bytes, true);
   return ctx->communicators->send(stream, axis, peer, tag, buffer, bytes, op);
 }
 
@@ -129,7 +144,7 @@ para_status para_recv(para_context *ctx, int32_t stream, int32_t axis, int64_t p
                       const char *op) {
   if (!ctx->isStream(stream))
     return ctx->fail(op, "recv: there is no stream " + std::to_string(stream));
-  OpScope scope(ctx, stream, op, "recv", bytes);
+  OpScope scope(ctx, stream, op, "recv", bytes, true);
   return ctx->communicators->receive(stream, axis, peer, buffer, bytes, op);
 }
 

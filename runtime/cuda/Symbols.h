@@ -26,6 +26,7 @@ struct NcclId {
   X(int, cuDeviceGetCount, "cuDeviceGetCount", (int *))                                                                \
   X(int, cuDeviceGet, "cuDeviceGet", (int *, int))                                                                     \
   X(int, cuDeviceGetName, "cuDeviceGetName", (char *, int, int))                                                       \
+  X(int, cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *, int, int))                                               \
   X(int, cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, int))                                              \
   X(int, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Handle *, int))                                        \
   X(int, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int))                                             \
@@ -39,6 +40,7 @@ struct NcclId {
   X(int, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, Address, size_t, Handle))                                 \
   X(int, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, Handle))                                \
   X(int, cuMemsetD8Async, "cuMemsetD8Async", (Address, unsigned char, size_t, Handle))                                 \
+  X(int, cuMemsetD32Async, "cuMemsetD32Async", (Address, unsigned, size_t, Handle))                                    \
   X(int, cuMemsetD2D8Async, "cuMemsetD2D8Async", (Address, size_t, unsigned char, size_t, size_t, Handle))             \
   X(int, cuStreamCreate, "cuStreamCreate", (Handle *, unsigned))                                                       \
   X(int, cuStreamDestroy, "cuStreamDestroy_v2", (Handle))                                                              \
@@ -49,6 +51,13 @@ struct NcclId {
   X(int, cuEventDestroy, "cuEventDestroy_v2", (Handle))                                                                \
   X(int, cuEventRecord, "cuEventRecord", (Handle, Handle))                                                             \
   X(int, cuEventElapsedTime, "cuEventElapsedTime", (float *, Handle, Handle))                                          \
+  X(int, cuStreamBeginCapture, "cuStreamBeginCapture_v2", (Handle, int))                                               \
+  X(int, cuStreamEndCapture, "cuStreamEndCapture", (Handle, Handle *))                                                 \
+  X(int, cuGraphGetNodes, "cuGraphGetNodes", (Handle, Handle *, size_t *))                                             \
+  X(int, cuGraphInstantiate, "cuGraphInstantiateWithFlags", (Handle *, Handle, unsigned long long))                    \
+  X(int, cuGraphLaunch, "cuGraphLaunch", (Handle, Handle))                                                             \
+  X(int, cuGraphDestroy, "cuGraphDestroy", (Handle))                                                                   \
+  X(int, cuGraphExecDestroy, "cuGraphExecDestroy", (Handle))                                                           \
   X(int, cuModuleLoadDataEx, "cuModuleLoadDataEx", (Handle *, const void *, unsigned, int *, void **))                 \
   X(int, cuModuleUnload, "cuModuleUnload", (Handle))                                                                   \
   X(int, cuModuleGetFunction, "cuModuleGetFunction", (Handle *, Handle, const char *))                                 \
@@ -129,6 +138,13 @@ struct NcclId {
   X(int, ncclSend, "ncclSend", (const void *, size_t, int, int, Handle, Handle))                                       \
   X(int, ncclRecv, "ncclRecv", (void *, size_t, int, int, Handle, Handle))
 
+/// Since NCCL 2.19; null where it has none.
+#define PARA_NCCL_LATER_SYMBOLS(X)                                                                                     \
+  X(int, ncclMemAlloc, "ncclMemAlloc", (void **, size_t))                                                              \
+  X(int, ncclMemFree, "ncclMemFree", (void *))                                                                         \
+  X(int, ncclCommRegister, "ncclCommRegister", (Handle, void *, size_t, Handle *))                                     \
+  X(int, ncclCommDeregister, "ncclCommDeregister", (Handle, Handle))
+
 /// cublasLtMatmulAlgo_t and cublasLtMatmulHeuristicResult_t.
 struct BlasAlgorithm {
   uint64_t data[8];
@@ -161,6 +177,7 @@ struct Dnn {
 };
 struct Nccl {
   PARA_NCCL_SYMBOLS(PARA_DECLARE_SYMBOL)
+  PARA_NCCL_LATER_SYMBOLS(PARA_DECLARE_SYMBOL)
 };
 #undef PARA_DECLARE_SYMBOL
 

@@ -21,12 +21,19 @@ Handle Timeline::take() {
   return event;
 }
 
+/// Elapsed times have the precision of a float.
+void Timeline::restart() {
+  if (base)
+    free.push_back(base);
+  base = nullptr;
+}
+
 void Timeline::begin(Handle stream) {
-  if (!base) { // The GPU's clock at a moment of ours.
+  if (!base) { // The GPU's clock at a moment of ours, or just behind it: nothing seems to run beyond its step.
     base = take();
+    baseSeconds = nowSeconds();
     ctx->driver.cuEventRecord(base, stream);
     ctx->driver.cuStreamSynchronize(stream);
-    baseSeconds = nowSeconds();
   }
   open.push_back(take());
   ctx->driver.cuEventRecord(open.back(), stream);

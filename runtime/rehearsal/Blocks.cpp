@@ -10,6 +10,7 @@
 #include "BlockMemory.h"
 #include "Machine.h"
 #include "Rehearsal.h"
+#include "core/DType.h"
 
 #include <csetjmp>
 #include <cstring>
@@ -18,17 +19,24 @@
 #include <ucontext.h>
 #include <vector>
 
+using namespace para::runtime;
 using namespace para::runtime::rehearsal;
 
 namespace {
 enum class State { Ready, AtBarrier, InGroup, Ended };
+enum class Meeting { Barrier, Shuffle, Product, Rows };
 
 struct Thread {
   jmp_buf place; ///< where it waits
   State state = State::Ready;
   uint32_t group = 0;
   int32_t value = 0, distance = 0;
-  bool shuffles = false;
+  Meeting meeting = Meeting::Barrier;
+  const int32_t *operands = nullptr; ///< of a product
+  float *sums = nullptr;
+  bool isHalf = false;
+  int32_t *row = nullptr; ///< to be dealt out
+  bool isTransposed = false;
   std::unique_ptr<char[]> stack;
 };
 
@@ -82,9 +90,54 @@ void enter() {
   setcontext(&first);
 }
 
+/// An element of a pair, which is of the lower half of the register first.
+float narrow(int32_t pair, int which, bool isHalf) {
+  uint16_t bits = uint16_t(uint32_t(pair) >> (16 * which));
+  if (isHalf) {
+    Float16 value;
+    std::memcpy(&value, &bits, sizeof(value));
+    return float(value);
+  }
+  BFloat16 value;
+  value.bits = bits;
+  return float(value);
+}
+
+/// With thread 4 g + t: the left factor's rows g and g + 8, of each the pairs from 2 t and 2 t + 8; the right one's column g, the same pairs; of
+/// the sums the rows g and g + 8, of each the pair from 2 t.
+void multiply(Thread *threads) {
+  float left[16][16], right[16][8];
+  for (int32_t i = 0; i < warp; ++i)
+    for (int k = 0; k < 2; ++k) {
+      int g = i / 4, t = i % 4;
+      const Thread &one = threads[i];
+      for (int reg = 0; reg < 4; ++reg)
+        left[g + 8 * (reg % 2)][2 * t + 8 * (reg / 2) + k] = narrow(one.operands[reg], k, one.isHalf);
+      for (int reg = 0; reg < 2; ++reg)
+        right[2 * t + 8 * reg + k][g] = narrow(one.operands[4 + reg], k, one.isHalf);
+    }
+  for (int32_t i = 0; i < warp; ++i)
+    for (int n = 0; n < 4; ++n)
+      for (int k = 0; k < 16; ++k)
+        threads[i].sums[n] += left[i / 4 + 8 * (n / 2)][k] * right[k][2 * (i % 4) + n % 2];
+}
+
+void dealRows(Thread *threads) {
+  uint16_t rows[warp][8];
+  for (int32_t i = 0; i < warp; ++i)
+    std::memcpy(rows[i], threads[i].row, sizeof(rows[i]));
+  for (int32_t i = 0; i < warp; ++i)
+    for (int32_t matrix = 0; matrix < 4; ++matrix) {
+      int32_t g = i / 4, t = i % 4;
+      auto at = [&](int32_t row, int32_t column) { return uint32_t(rows[8 * matrix + row][column]); };
+      uint32_t low = threads[i].isTransposed ? at(2 * t, g) : at(g, 2 * t), high = threads[i].isTransposed ? at(2 * t + 1, g) : at(g, 2 * t + 1);
+      threads[i].row[matrix] = int32_t(low | high << 16);
+    }
+}
+
 /// Frees the threads of a group when all of them are there.
 bool releaseGroup(int32_t first, uint32_t group) {
-  bool shuffles = block->all[size_t(block->current)].shuffles;
+  Meeting meeting = block->all[size_t(block->current)].meeting;
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1) {
       if (first + i >= block->threads)
@@ -96,9 +149,15 @@ bool releaseGroup(int32_t first, uint32_t group) {
         return false;
       if (other.group != group)
         misuse("threads of a warp wait for different groups");
-      if (other.shuffles != shuffles)
-        misuse("some threads of a group shuffle where others are at a barrier");
+      if (other.meeting != meeting)
+        misuse("threads of a group meet for different things: a shuffle, a product, rows, or a barrier");
+      if (meeting == Meeting::Product && other.isHalf != block->all[size_t(first)].isHalf)
+        misuse("threads of a warp multiply elements of different types");
     }
+  if (meeting == Meeting::Product)
+    multiply(&block->all[size_t(first)]);
+  if (meeting == Meeting::Rows)
+    dealRows(&block->all[size_t(first)]);
   int32_t values[warp];
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1)
@@ -106,12 +165,13 @@ bool releaseGroup(int32_t first, uint32_t group) {
   for (int32_t i = 0; i < warp; ++i)
     if (group >> i & 1) {
       Thread &mine = block->all[size_t(first + i)];
-      if (mine.shuffles && !(group >> (i ^ mine.distance) & 1))
+      if (meeting == Meeting::Shuffle && !(group >> (i ^ mine.distance) & 1))
         misuse("a shuffle reads a thread outside of its group");
-      mine.value = values[i ^ mine.distance];
+      if (meeting == Meeting::Shuffle)
+        mine.value = values[i ^ mine.distance];
       mine.state = State::Ready;
     }
-  if (!shuffles)
+  if (meeting == Meeting::Barrier)
     block->memory.passGroup(first, group);
   return true;
 }
@@ -156,21 +216,36 @@ void para_gpu_barrier() {
   leave();
 }
 
-static int32_t meet(int32_t value, int32_t distance, int32_t group, bool shuffles) {
+static int32_t meet(int32_t value, int32_t distance, int32_t group, Meeting meeting) {
   Thread &mine = block->all[size_t(block->current)];
   mine.state = State::InGroup;
   mine.group = uint32_t(group);
   mine.value = value;
   mine.distance = distance;
-  mine.shuffles = shuffles;
+  mine.meeting = meeting;
   if (!(mine.group >> (block->current % warp) & 1))
     misuse("is not in the group that it waits for");
   leave();
   return mine.value;
 }
 
-void para_gpu_group_barrier(int32_t group) { meet(0, 0, group, false); }
-int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { return meet(value, distance, group, true); }
+void para_gpu_group_barrier(int32_t group) { meet(0, 0, group, Meeting::Barrier); }
+int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group) { return meet(value, distance, group, Meeting::Shuffle); }
+
+void para_gpu_multiply(const int32_t *operands, float *sums, int32_t isHalf) {
+  Thread &mine = block->all[size_t(block->current)];
+  mine.operands = operands;
+  mine.sums = sums;
+  mine.isHalf = isHalf != 0;
+  meet(0, 0, -1, Meeting::Product);
+}
+
+void para_gpu_deal_rows(int32_t *row, int32_t isTransposed) {
+  Thread &mine = block->all[size_t(block->current)];
+  mine.row = row;
+  mine.isTransposed = isTransposed != 0;
+  meet(0, 0, -1, Meeting::Rows);
+}
 
 void *para_rehearse_access(void *address, int64_t bytes, int32_t alignment, int32_t writes) {
   uintptr_t at = reinterpret_cast<uintptr_t>(address);

@@ -21,6 +21,12 @@ void para_gpu_barrier();
 void para_gpu_group_barrier(int32_t group);
 /// The value that the thread whose number in the warp differs by the bits of `distance` brings; both are in `group`.
 int32_t para_gpu_shuffle(int32_t value, int32_t distance, int32_t group);
+/// The product that tensor cores make of the registers of a warp's threads (mma.m16n8k16, PTX ISA 9.7.15): this thread's four and two registers
+/// of two narrow elements each, f16 or bf16, and its four sums, to which it adds.
+void para_gpu_multiply(const int32_t *operands, float *sums, int32_t isHalf);
+/// Deals out what a warp's threads have loaded, each a row of eight narrow elements: of matrix i, the rows of threads 8 i to 8 i + 7, thread
+/// 4 g + t gets elements 2 t and 2 t + 1 of row g as its number i; transposed, those of column g of rows 2 t and 2 t + 1 (ldmatrix).
+void para_gpu_deal_rows(int32_t *row, int32_t isTransposed);
 
 /// Before each load (`writes` 0) and store (1, or 2 for an atomic one) of a kernel, unless it is of the thread's own memory: where the bytes
 /// are. An access that the kernel may not make ends the program.

@@ -66,6 +66,7 @@ using TaskId = uint32_t;
 struct TaskName {
   const char *op, *what, *detail; ///< "layer.0.mlp", "kernel", "kernel_7_block" or null
   uint32_t stream, position;
+  uint32_t shown; ///< the stream that it was enqueued on; a graph's nodes run on others
 };
 
 } // namespace para::runtime::rehearsal

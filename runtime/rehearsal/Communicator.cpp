@@ -120,6 +120,31 @@ std::string Communicator::describe(const Operation &operation) const {
   return said + text(", number %llu %s rank %d", (unsigned long long)operation.number, operation.kind == Kind::Send ? "to" : "from", ranks[size_t(operation.peer)]);
 }
 
+bool Communicator::remove(uintptr_t begin) {
+  if (!isIdle())
+    fail(rankOf().op(), "ncclCommDeregister: operations of " + name() + " are not done");
+  for (Registered &memory : registered)
+    if (memory.begin == begin && !memory.isOver)
+      return memory.isOver = true;
+  return false;
+}
+
+bool Communicator::registers(uintptr_t address, size_t bytes) const {
+  return std::any_of(registered.begin(), registered.end(),
+                     [&](const Registered &memory) { return !memory.isOver && address < memory.begin + memory.bytes && memory.begin < address + bytes; });
+}
+
+bool Communicator::hasRegistered() const {
+  return std::any_of(registered.begin(), registered.end(), [](const Registered &memory) { return !memory.isOver; });
+}
+
+void Communicator::checkRegistered(const Operation &operation) const {
+  for (uintptr_t address : {operation.in, operation.out})
+    for (const Registered &memory : registered)
+      if (memory.isOver && address - memory.begin < memory.bytes && !registers(address, 1))
+        fail(operation.op, "rehearsed NCCL: " + describe(operation) + ", uses memory that was registered with it and was deregistered");
+}
+
 std::string describeWaiting() {
   std::string said;
   for (const std::vector<Operation> *group : active)
@@ -248,41 +273,46 @@ Step Communicator::advance(Operation &operation) {
 }
 
 void Communicator::enqueue(Stream *stream, std::vector<Operation> operations) {
+  const char *what = operations.size() == 1 ? nameOf(operations[0].kind) : "group of messages";
+  machine().enqueue(stream, what, nullptr, std::function<std::function<Step()>()>([operations = std::move(operations)] { return prepare(operations); }));
+}
+
+std::function<Step()> Communicator::prepare(std::vector<Operation> operations) {
   // A communicator's turn comes when all that was enqueued for it before is done, on whichever stream.
   std::vector<std::pair<Communicator *, uint64_t>> turns;
   for (Operation &operation : operations) {
     operation.isAlone = operations.size() == 1;
     Communicator &of = *operation.communicator;
+    of.checkRegistered(operation);
     operation.number = operation.kind == Kind::Send      ? ++of.sent[size_t(operation.peer)]
                        : operation.kind == Kind::Receive ? ++of.received[size_t(operation.peer)]
                                                          : ++of.collectives;
     if (std::none_of(turns.begin(), turns.end(), [&](auto &turn) { return turn.first == &of; }))
       turns.push_back({&of, of.turns++});
   }
-  const char *what = operations.size() == 1 ? nameOf(operations[0].kind) : "group of messages";
   auto list = std::make_shared<std::vector<Operation>>(std::move(operations));
   auto isActive = std::make_shared<bool>(false);
-  machine().enqueue(stream, what, nullptr, std::function<Step()>([=] {
-                      for (auto [communicator, turn] : turns)
-                        if (communicator->turnsDone != turn)
-                          return Step::Waits;
-                      if (!*isActive) {
-                        active.push_back(list.get());
-                        *isActive = true;
-                      }
-                      bool moves = false, areDone = true;
-                      for (Operation &operation : *list)
-                        if (!operation.isDone) {
-                          moves |= operation.communicator->advance(operation) != Step::Waits;
-                          areDone &= operation.isDone;
-                        }
-                      if (!areDone)
-                        return moves ? Step::Moved : Step::Waits;
-                      for (auto [communicator, turn] : turns)
-                        ++communicator->turnsDone;
-                      active.erase(std::find(active.begin(), active.end(), list.get()));
-                      return Step::Done;
-                    }));
+  return [=] {
+    for (auto [communicator, turn] : turns)
+      if (communicator->turnsDone != turn)
+        return Step::Waits;
+    if (!*isActive) {
+      active.push_back(list.get());
+      *isActive = true;
+    }
+    bool moves = false, areDone = true;
+    for (Operation &operation : *list)
+      if (!operation.isDone) {
+        moves |= operation.communicator->advance(operation) != Step::Waits;
+        areDone &= operation.isDone;
+      }
+    if (!areDone)
+      return moves ? Step::Moved : Step::Waits;
+    for (auto [communicator, turn] : turns)
+      ++communicator->turnsDone;
+    active.erase(std::find(active.begin(), active.end(), list.get()));
+    return Step::Done;
+  };
 }
 
 } // namespace para::runtime::rehearsal

@@ -36,6 +36,7 @@ public:
   Communicator(Exchange &exchange, size_t number, std::vector<int> ranks);
   int size() const { return int(ranks.size()); }
   size_t number() const { return index; }
+  const std::vector<int> &members() const { return ranks; } ///< ranks of the job
   /// "the communicator of ranks 0, 2".
   std::string name() const;
   bool isIdle() const { return turnsDone == turns; }
@@ -44,7 +45,24 @@ public:
   /// "all-reduce of 12 f32 (sum), sequence 2, of 'layer.0', number 3 of the communicator of ranks 0, 1".
   std::string describe(const Operation &operation) const;
 
+  /// Memory that NCCL may read and write in place, until it is deregistered.
+  void add(uintptr_t begin, size_t bytes) { registered.push_back({begin, bytes, false}); }
+  /// False where no such memory is registered.
+  bool remove(uintptr_t begin);
+  /// The op ends the rehearsal where it uses memory that was registered and is no more.
+  void checkRegistered(const Operation &operation) const;
+  bool registers(uintptr_t address, size_t bytes) const;
+  bool hasRegistered() const;
+
 private:
+  struct Registered {
+    uintptr_t begin;
+    size_t bytes;
+    bool isOver;
+  };
+  std::vector<Registered> registered;
+  /// What a group does once: its operations get their numbers.
+  static std::function<Step()> prepare(std::vector<Operation> operations);
   Step advance(Operation &operation);
   void startCollective(Operation &operation);
   bool finishCollective(Operation &operation);
@@ -61,6 +79,10 @@ private:
   bool hasLast = false;
 };
 
+/// Ends the rehearsal where memory that is given back is registered with a communicator.
+void checkFree(uintptr_t begin, size_t bytes);
+/// Whether ncclMemAlloc made it.
+bool isNccls(uintptr_t begin);
 /// What this rank's streams wait for.
 std::string describeWaiting();
 

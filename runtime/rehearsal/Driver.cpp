@@ -1,6 +1,7 @@
 //===- Driver.cpp - The driver's table, served by the processor ---------------===//
 #include "Blocks.h"
-#include "Machine.h"
+#include "Communicator.h"
+#include "Graph.h"
 #include "Rehearsal.h"
 
 #include <cstdio>
@@ -15,6 +16,8 @@ using cuda::Handle;
 enum { Success = 0, InvalidValue = 1, OutOfMemory = 2, InvalidImage = 200, NotFound = 500, NotReady = 600 };
 
 std::map<uintptr_t, size_t> pinned; ///< begin -> bytes
+std::map<Handle, std::unique_ptr<Graph>> graphs;
+std::map<Handle, std::unique_ptr<Executable>> executables;
 std::string loadedImage;
 constexpr unsigned usualSharedBytes = 48 << 10;
 constexpr int mostSharedBytes = 99 << 10; ///< of a block on every GPU since sm_80, if its kernel asks
@@ -45,6 +48,8 @@ int errorString(int result, const char **said) {
 int deviceCount(int *count) { return *count = int(rankOf().ranksOnHost()), Success; }
 int deviceGet(int *device, int number) { return *device = number, number >= 0 && number < rankOf().ranksOnHost() ? Success : InvalidValue; }
 int deviceName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "a rehearsed GPU"), Success; }
+/// None that a system has: the processor that stands in is next to all of it.
+int devicePlace(char *id, int bytes, int device) { return std::snprintf(id, size_t(bytes), "ffff:%02x:00.0", device & 0xff) < bytes ? Success : InvalidValue; }
 int deviceAttribute(int *value, int attribute, int) {
   constexpr int major = 75, minor = 76;
   // Later than all: the newest PTX of a program is taken.
@@ -58,9 +63,19 @@ int contextRelease(int) {
     fail("the end", leak);
   if (!pinned.empty())
     fail("the end", text("%zu bytes of pinned memory are not given back", pinned.begin()->second));
+  if (!graphs.empty() || !executables.empty())
+    fail("the end", text("%zu graphs are not destroyed", graphs.size() + executables.size()));
   return Success;
 }
 int setCurrent(Handle context) { return context == &machine() ? Success : InvalidValue; }
+
+/// Of a captured stream there is nothing to wait for.
+Stream *waitable(Handle handle, const char *call) {
+  Stream *stream = machine().streamOf(handle, call);
+  if (stream->capture)
+    fail(op(), text("%s: stream %u is captured", call, stream->number));
+  return stream;
+}
 
 int memoryInfo(size_t *free, size_t *total) {
   *total = memory().total();
@@ -68,15 +83,21 @@ int memoryInfo(size_t *free, size_t *total) {
   return Success;
 }
 int allocate(Address *address, size_t bytes) {
+  forbidInCapture("cuMemAlloc");
   *address = bytes ? memory().allocate(bytes, op()) : 0;
   return *address ? Success : bytes ? OutOfMemory : InvalidValue;
 }
 int release(Address address) {
+  forbidInCapture("cuMemFree");
+  if (isNccls(uintptr_t(address)))
+    fail(op(), "cuMemFree: this memory is ncclMemAlloc's, and ncclMemFree gives it back");
+  checkFree(uintptr_t(address), 1);
   // Legal only where the host knows that all uses are over; what is still enqueued finds the memory gone.
   memory().free(uintptr_t(address), op(), machine().host());
   return Success;
 }
 int allocateHost(void **made, size_t bytes) {
+  forbidInCapture("cuMemAllocHost");
   *made = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!*made)
     return OutOfMemory;
@@ -84,6 +105,7 @@ int allocateHost(void **made, size_t bytes) {
   return Success;
 }
 int releaseHost(void *made) {
+  forbidInCapture("cuMemFreeHost");
   if (!pinned.erase(reinterpret_cast<uintptr_t>(made)))
     fail(op(), "frees pinned memory that is not allocated");
   std::free(made);
@@ -94,20 +116,32 @@ int copyToDevice(Address to, const void *from, size_t bytes, Handle handle) {
   Stream *stream = machine().streamOf(handle, "cuMemcpyHtoDAsync");
   // What is not pinned is read before the call returns. What is pinned is read when the copy runs, and must be the same still.
   bool mayChange = isPinned(from, bytes, "cuMemcpyHtoDAsync");
-  auto bytesNow = std::make_shared<std::string>(static_cast<const char *>(from), bytes);
-  machine().enqueue(stream, "copy from the host", nullptr, std::function<void()>([=] {
-                      if (mayChange && std::memcmp(bytesNow->data(), from, bytes) != 0)
-                        fail(memory().running->op, "the host changes pinned memory before " + describe(*memory().running) + " has read it");
-                      std::memcpy(memory().write(uintptr_t(to), bytes), bytesNow->data(), bytes);
+  if (!mayChange)
+    forbidInCapture("cuMemcpyHtoDAsync from memory that is not pinned");
+  machine().enqueue(stream, "copy from the host", nullptr, std::function<std::function<Step()>()>([=] {
+                      auto bytesNow = std::make_shared<std::string>(static_cast<const char *>(from), bytes);
+                      return [=] {
+                        if (mayChange && std::memcmp(bytesNow->data(), from, bytes) != 0)
+                          fail(memory().running->op, "the host changes pinned memory before " + describe(*memory().running) + " has read it");
+                        std::memcpy(memory().write(uintptr_t(to), bytes), bytesNow->data(), bytes);
+                        return Step::Done;
+                      };
                     }));
   return Success;
 }
 int copyToHost(void *to, Address from, size_t bytes, Handle handle) {
   Stream *stream = machine().streamOf(handle, "cuMemcpyDtoHAsync");
   bool isAsynchronous = isPinned(to, bytes, "cuMemcpyDtoHAsync");
-  if (isAsynchronous) // Whoever reads it too early shall notice.
-    std::memset(to, 0xff, bytes);
-  machine().enqueue(stream, "copy to the host", nullptr, std::function<void()>([=] { std::memcpy(to, memory().read(uintptr_t(from), bytes), bytes); }));
+  if (!isAsynchronous)
+    forbidInCapture("cuMemcpyDtoHAsync to memory that is not pinned");
+  machine().enqueue(stream, "copy to the host", nullptr, std::function<std::function<Step()>()>([=] {
+                      if (isAsynchronous) // Whoever reads it too early shall notice.
+                        std::memset(to, 0xff, bytes);
+                      return [=] {
+                        std::memcpy(to, memory().read(uintptr_t(from), bytes), bytes);
+                        return Step::Done;
+                      };
+                    }));
   if (!isAsynchronous)
     machine().finish(stream);
   return Success;
@@ -132,6 +166,20 @@ int fillRows(Address to, size_t pitch, unsigned char value, size_t width, size_t
 }
 int fillBytes(Address to, unsigned char value, size_t bytes, Handle handle) { return fillRows(to, bytes, value, bytes, 1, handle); }
 
+/// Of pinned memory too, by which a device tells the host where it is.
+int fillWords(Address to, unsigned value, size_t count, Handle handle) {
+  void *host = reinterpret_cast<void *>(uintptr_t(to));
+  bool isHosts = isPinned(host, count * 4, "cuMemsetD32Async");
+  if (to % 4)
+    return InvalidValue;
+  machine().enqueue(machine().streamOf(handle, "cuMemsetD32Async"), "memset", nullptr, std::function<void()>([=] {
+                      auto *words = static_cast<std::atomic<uint32_t> *>(isHosts ? host : memory().write(uintptr_t(to), count * 4));
+                      for (size_t i = 0; i < count; ++i)
+                        words[i] = value;
+                    }));
+  return Success;
+}
+
 int streamCreate(Handle *stream, unsigned flags) {
   constexpr unsigned nonBlocking = 1;
   if (flags != nonBlocking)
@@ -140,8 +188,8 @@ int streamCreate(Handle *stream, unsigned flags) {
   return Success;
 }
 int streamDestroy(Handle stream) { return machine().destroyStream(machine().streamOf(stream, "cuStreamDestroy")), Success; }
-int streamQuery(Handle stream) { return machine().ask(machine().streamOf(stream, "cuStreamQuery")) ? Success : NotReady; }
-int streamSynchronize(Handle stream) { return machine().finish(machine().streamOf(stream, "cuStreamSynchronize")), Success; }
+int streamQuery(Handle stream) { return machine().ask(waitable(stream, "cuStreamQuery")) ? Success : NotReady; }
+int streamSynchronize(Handle stream) { return machine().finish(waitable(stream, "cuStreamSynchronize")), Success; }
 int streamWait(Handle stream, Handle event, unsigned flags) {
   machine().wait(machine().streamOf(stream, "cuStreamWaitEvent"), machine().eventOf(event, "cuStreamWaitEvent"));
   return flags ? InvalidValue : Success;
@@ -158,7 +206,7 @@ int eventRecord(Handle event, Handle stream) {
 }
 int eventElapsed(float *milliseconds, Handle begin, Handle end) {
   Event *first = machine().eventOf(begin, "cuEventElapsedTime"), *second = machine().eventOf(end, "cuEventElapsedTime");
-  if (!first->last || !second->last || !first->hasTime || !second->hasTime)
+  if (first->isCaptured || second->isCaptured || !first->last || !second->last || !first->hasTime || !second->hasTime)
     return InvalidValue;
   if (!first->last->isDone || !second->last->isDone)
     return NotReady;
@@ -166,7 +214,51 @@ int eventElapsed(float *milliseconds, Handle begin, Handle end) {
   return Success;
 }
 
+int beginCapture(Handle stream, int mode) {
+  enum { Global = 0, ThreadLocal = 1, Relaxed = 2 };
+  if (mode < Global || mode > Relaxed)
+    return InvalidValue;
+  return rehearsal::beginCapture(machine().streamOf(stream, "cuStreamBeginCapture"), mode != Relaxed), Success;
+}
+int endCapture(Handle stream, Handle *made) {
+  std::unique_ptr<Graph> graph = rehearsal::endCapture(machine().streamOf(stream, "cuStreamEndCapture"));
+  *made = graph.get();
+  graphs[*made] = std::move(graph);
+  return Success;
+}
+int graphNodes(Handle graph, Handle *list, size_t *count) {
+  auto at = graphs.find(graph);
+  if (at == graphs.end() || list) // Only their number is rehearsed.
+    return InvalidValue;
+  return *count = at->second->nodes.size(), Success;
+}
+int graphInstantiate(Handle *made, Handle graph, unsigned long long flags) {
+  auto at = graphs.find(graph);
+  if (at == graphs.end() || flags)
+    return InvalidValue;
+  std::unique_ptr<Executable> executable = instantiate(*at->second);
+  *made = executable.get();
+  executables[*made] = std::move(executable);
+  return Success;
+}
+int graphLaunch(Handle handle, Handle stream) {
+  auto at = executables.find(handle);
+  if (at == executables.end())
+    return InvalidValue;
+  return launch(*at->second, machine().streamOf(stream, "cuGraphLaunch")), Success;
+}
+int graphDestroy(Handle graph) { return graphs.erase(graph) ? Success : InvalidValue; }
+int executableDestroy(Handle handle) {
+  auto at = executables.find(handle);
+  if (at == executables.end())
+    return InvalidValue;
+  rehearsal::destroy(std::move(at->second));
+  executables.erase(at);
+  return Success;
+}
+
 int moduleLoad(Handle *module, const void *image, unsigned, int *, void **) {
+  forbidInCapture("cuModuleLoadDataEx");
   const char *code = static_cast<const char *>(image);
   // A program for a rehearsal alone has no code for GPUs; other programs' is looked at for its kernels' names.
   loadedImage = code && std::memcmp(code, "\177ELF", 4) != 0 ? code : "";
@@ -224,6 +316,7 @@ void fill(cuda::Driver &driver) {
   driver.cuDeviceGetCount = deviceCount;
   driver.cuDeviceGet = deviceGet;
   driver.cuDeviceGetName = deviceName;
+  driver.cuDeviceGetPCIBusId = devicePlace;
   driver.cuDeviceGetAttribute = deviceAttribute;
   driver.cuDevicePrimaryCtxRetain = contextRetain;
   driver.cuDevicePrimaryCtxRelease = contextRelease;
@@ -237,6 +330,7 @@ void fill(cuda::Driver &driver) {
   driver.cuMemcpyDtoHAsync = copyToHost;
   driver.cuMemcpyDtoDAsync = copyOnDevice;
   driver.cuMemsetD8Async = fillBytes;
+  driver.cuMemsetD32Async = fillWords;
   driver.cuMemsetD2D8Async = fillRows;
   driver.cuStreamCreate = streamCreate;
   driver.cuStreamDestroy = streamDestroy;
@@ -247,6 +341,13 @@ void fill(cuda::Driver &driver) {
   driver.cuEventDestroy = eventDestroy;
   driver.cuEventRecord = eventRecord;
   driver.cuEventElapsedTime = eventElapsed;
+  driver.cuStreamBeginCapture = beginCapture;
+  driver.cuStreamEndCapture = endCapture;
+  driver.cuGraphGetNodes = graphNodes;
+  driver.cuGraphInstantiate = graphInstantiate;
+  driver.cuGraphLaunch = graphLaunch;
+  driver.cuGraphDestroy = graphDestroy;
+  driver.cuGraphExecDestroy = executableDestroy;
   driver.cuModuleLoadDataEx = moduleLoad;
   driver.cuModuleUnload = moduleUnload;
   driver.cuModuleGetFunction = moduleFunction;

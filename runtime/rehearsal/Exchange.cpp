@@ -2,7 +2,8 @@
 #include "Exchange.h"
 #include "Rehearsal.h"
 
-#include "core/Status.h"
+#include "core/ControlBlock.h"
+#include "core/Environment.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -36,9 +37,8 @@ std::string Exchange::makeName() {
   return name;
 }
 
-Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), size(size), all(size_t(size)), movesSeen(size_t(size)) {
-  if (const char *given = std::getenv("PARA_REHEARSE_TIMEOUT"); given && *given)
-    timeoutSeconds = std::max(0.1, std::atof(given));
+Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), size(size), all(size_t(size)), movesSeen(size_t(size)), life(size_t(size)) {
+  timeoutSeconds = numberOf(Setting::RehearseTimeout);
   size_t seatBytes = (size_t(size) * sizeof(Seat) + 4095) / 4096 * 4096;
   groupBytes = (size_t(size) * sizeof(Slot) + size_t(size) * size_t(size) * sizeof(Line) + 4095) / 4096 * 4096;
   mapBytes = seatBytes + mostGroups * groupBytes;
@@ -59,6 +59,7 @@ Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), si
   all[size_t(rank)].descriptor = open(dataName(rank), O_CREAT | O_EXCL);
   if (all[size_t(rank)].descriptor < 0)
     cannot("create /dev/shm/" + dataName(rank));
+  seat(rank).pid = getpid();
   say(Seat::Runs, "starts");
   barrier();
   for (int i = 0; i < size; ++i)
@@ -140,19 +141,29 @@ void Exchange::moved() {
 std::string Exchange::describeAll() const {
   std::string said;
   for (int i = 0; i < size; ++i)
-    said += text("%s rank %d %s", i ? ";" : "", i, std::string(seat(i).doing, strnlen(seat(i).doing, sizeof(seat(i).doing))).c_str());
+    said += text("%s rank %d%s %s", i ? ";" : "", i, life[size_t(i)] == HasEnded ? " has ended, and" : life[size_t(i)] == IsStopped ? " is stopped by a signal or a debugger, and" : "",
+                 std::string(seat(i).doing, strnlen(seat(i).doing, sizeof(seat(i).doing))).c_str());
   return said;
 }
+
+/// A rank that runs a task may take its time, unless its process is stopped or has ended.
+bool Exchange::mayMove(int of) { return of != rank && seat(of).state == Seat::Runs && life[size_t(of)] == Lives; }
 
 void Exchange::pause() {
   if (rankOf().othersFailed())
     _exit(1);
   // Somebody who moves may send what is waited for: then the time begins again.
   double now = nowSeconds();
+  if (now - lookedAt > 0.1) {
+    lookedAt = now;
+    for (int i = 0; i < size; ++i)
+      if (int pid = seat(i).pid; i != rank && pid)
+        life[size_t(i)] = hasEnded(pid) ? HasEnded : isStopped(pid) ? IsStopped : Lives;
+  }
   bool isQuiet = waitsSince > 0;
   for (int i = 0; i < size; ++i) {
     uint64_t moves = seat(i).moves;
-    isQuiet &= moves == movesSeen[size_t(i)] && (i == rank || seat(i).state != Seat::Runs);
+    isQuiet &= moves == movesSeen[size_t(i)] && !mayMove(i);
     movesSeen[size_t(i)] = moves;
   }
   seat(rank).state = Seat::Waits;

@@ -37,6 +37,7 @@ struct alignas(64) Line {
 struct alignas(64) Seat {
   enum : uint32_t { Absent = 0, Runs = 1, Waits = 2, Idle = 3 };
   std::atomic<uint32_t> state;
+  std::atomic<int32_t> pid;
   std::atomic<uint64_t> moves; ///< steps so far
   char doing[240];
   std::atomic<uint64_t> arrived; ///< at barriers of the host programs
@@ -82,15 +83,19 @@ private:
   char *group(size_t communicator) const { return groups + communicator * groupBytes; }
   void remap(Data &data, size_t bytes);
   std::string describeAll() const;
+  bool mayMove(int of);
   void say(uint32_t state, const std::string &doing);
   char *map = nullptr, *groups = nullptr;
   Seat *seats = nullptr;
   size_t mapBytes = 0, groupBytes = 0;
   std::vector<Data> all;
   std::map<uint64_t, size_t> offered; ///< in this rank's data
-  double waitsSince = 0, timeoutSeconds = 20;
+  double waitsSince = 0, timeoutSeconds = 0;
   bool hasSaid = false;
   std::vector<uint64_t> movesSeen;
+  double lookedAt = 0; ///< when the processes were
+  enum : char { Lives, IsStopped, HasEnded };
+  std::vector<char> life; ///< by rank: what its process was then
 };
 
 } // namespace para::runtime::rehearsal

@@ -1,15 +1,24 @@
 //===- Machine.cpp - Streams, events, and who runs next -----------------------===//
-#include "Machine.h"
+#include "Graph.h"
 #include "Rehearsal.h"
 
+#include "core/Status.h"
+
+#include <algorithm>
 #include <cassert>
-#include <chrono>
 
 namespace para::runtime::rehearsal {
 
 Machine &machine() {
   static Machine *made = new Machine; // never destroyed: a handler may ask for it at the end
   return *made;
+}
+
+uint64_t moves() { return machine().moves; }
+bool isBusy() { // a task that only looks whether others have come is none
+  constexpr double whileSeconds = 0.02;
+  double since = machine().runsSince;
+  return since > 0 && nowSeconds() - since > whileSeconds;
 }
 
 Machine::Machine() : names(1), manner(Manner(seed() % 4)) {}
@@ -47,38 +56,76 @@ Event *Machine::eventOf(void *handle, const char *what) {
   return at->second.get();
 }
 
-void Machine::enqueue(Stream *stream, const char *what, const char *detail, std::function<Step()> run) {
-  TaskName name{rankOf().op(), what, detail, stream->number, ++stream->count};
+void Machine::push(Stream *stream, TaskName name, std::function<Step()> run) {
+  name.stream = stream->number;
+  name.position = ++stream->count;
   names.push_back(name);
   stream->queue.push_back({name, TaskId(names.size() - 1), hostClock, false, std::move(run)});
 }
 
+void Machine::enqueue(Stream *stream, const char *what, const char *detail, std::function<std::function<Step()>()> make) {
+  TaskName name{rankOf().op(), what, detail, stream->number, 0, stream->number};
+  if (!stream->capture)
+    return push(stream, name, make());
+  Capture &capture = *stream->capture;
+  size_t line = size_t(std::find(capture.streams.begin(), capture.streams.end(), stream) - capture.streams.begin());
+  capture.graph.nodes.push_back({name, line, stream->frontier, std::move(make)});
+  stream->frontier = {capture.graph.nodes.size() - 1};
+}
+
 void Machine::enqueue(Stream *stream, const char *what, const char *detail, std::function<void()> run) {
-  enqueue(stream, what, detail, std::function<Step()>([run = std::move(run)] {
-            run();
-            return Step::Done;
-          }));
+  std::function<Step()> step = [run = std::move(run)] {
+    run();
+    return Step::Done;
+  };
+  enqueue(stream, what, detail, std::function<std::function<Step()>()>([step = std::move(step)] { return step; }));
+}
+
+std::shared_ptr<Recording> Machine::record(Stream *stream) {
+  auto made = std::make_shared<Recording>();
+  push(stream, {rankOf().op(), "record", nullptr, 0, 0, stream->number}, [this, made] {
+    made->isDone = true;
+    made->seconds = nowSeconds();
+    made->clock = clock();
+    return Step::Done;
+  });
+  return made;
 }
 
 void Machine::record(Stream *stream, Event *event) {
-  auto made = std::make_shared<Recording>();
-  event->last = made;
-  enqueue(stream, "record", nullptr, std::function<void()>([this, made] {
-            made->isDone = true;
-            made->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-            made->clock = clock();
-          }));
+  event->isCaptured = bool(stream->capture);
+  event->capture = stream->capture;
+  event->nodes = stream->frontier;
+  event->last = stream->capture ? nullptr : record(stream);
+}
+
+void Machine::wait(Stream *stream, std::shared_ptr<Recording> awaited) {
+  push(stream, {rankOf().op(), "wait", nullptr, 0, 0, stream->number}, [this, awaited = std::move(awaited)] {
+    if (!awaited->isDone)
+      return Step::Waits;
+    clock().join(awaited->clock);
+    return Step::Done;
+  });
 }
 
 void Machine::wait(Stream *stream, Event *event) {
-  if (!event->last)
+  if (!event->isCaptured && !event->last)
     fail(rankOf().op(), text("stream %u waits for an event that was never recorded: a GPU would not wait at all", stream->number));
-  enqueue(stream, "wait", nullptr, std::function<Step()>([this, awaited = event->last] {
-            if (!awaited->isDone)
-              return Step::Waits;
-            clock().join(awaited->clock);
-            return Step::Done;
-          }));
+  if (!event->isCaptured && stream->capture)
+    fail(rankOf().op(), text("stream %u, which is captured, waits for an event that was recorded outside of the capture", stream->number));
+  if (!event->isCaptured)
+    return wait(stream, event->last);
+  std::shared_ptr<Capture> capture = event->capture.lock();
+  if (!capture)
+    fail(rankOf().op(), text("stream %u waits for an event of a capture that has ended", stream->number));
+  if (!stream->capture) { // It joins.
+    stream->capture = capture;
+    capture->streams.push_back(stream);
+    capture->graph.lines.push_back(stream->number);
+  } else if (stream->capture != capture) {
+    fail(rankOf().op(), text("stream %u waits for an event of another capture", stream->number));
+  }
+  stream->frontier.insert(event->nodes.begin(), event->nodes.end());
 }
 
 void Machine::learn(const Clock &clock) {
@@ -125,11 +172,14 @@ bool Machine::step(Stream *awaited) {
     Viewer viewer{task.id, -1, runningClock, &names};
     memory.viewer = &viewer;
     memory.running = &task.name;
+    runsSince = nowSeconds();
     Step result = task.run();
+    runsSince = 0;
     memory.viewer = nullptr;
     memory.running = nullptr;
     if (result == Step::Waits)
       continue;
+    ++moves;
     if (moved)
       moved();
     if (result == Step::Done)

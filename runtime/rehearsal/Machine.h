@@ -9,8 +9,10 @@
 
 #include "Memory.h"
 
+#include <atomic>
 #include <deque>
 #include <functional>
+#include <set>
 #include <unordered_map>
 
 namespace para::runtime::rehearsal {
@@ -32,9 +34,13 @@ struct Recording {
   Clock clock; ///< when it is done
 };
 
+struct Capture;
+
 struct Stream {
   uint32_t number = 0, count = 0;
-  bool isDestroyed = false;
+  bool isDestroyed = false, isStrict = false;
+  std::shared_ptr<Capture> capture; ///< null: what is enqueued runs
+  std::set<size_t> frontier;        ///< nodes of the capture that the next one is behind
   Clock clock; ///< of the task that has begun last
   std::deque<Task> queue;
   uint64_t rank = 0; ///< the lowest goes first, where the seed wants an order
@@ -42,7 +48,10 @@ struct Stream {
 
 struct Event {
   bool hasTime = false;
-  std::shared_ptr<Recording> last;
+  std::shared_ptr<Recording> last; ///< null before it was recorded, and when that was in a capture
+  std::weak_ptr<Capture> capture;
+  bool isCaptured = false;
+  std::set<size_t> nodes; ///< of the capture
 };
 
 class Machine {
@@ -56,9 +65,14 @@ public:
   Stream *streamOf(void *handle, const char *what);
   Event *eventOf(void *handle, const char *what);
 
-  void enqueue(Stream *stream, const char *what, const char *detail, std::function<Step()> run);
-  /// For what is done in one go.
+  /// `make` gives what is to be done, once; of a node of a graph for each launch.
+  void enqueue(Stream *stream, const char *what, const char *detail, std::function<std::function<Step()>()> make);
+  /// For what is done in one go, and is the same each time.
   void enqueue(Stream *stream, const char *what, const char *detail, std::function<void()> run);
+  /// A task under a name that it has already.
+  void push(Stream *stream, TaskName name, std::function<Step()> run);
+  std::shared_ptr<Recording> record(Stream *stream);
+  void wait(Stream *stream, std::shared_ptr<Recording> awaited);
   void record(Stream *stream, Event *event);
   void wait(Stream *stream, Event *event);
   /// The host waits until the stream is empty.
@@ -71,6 +85,9 @@ public:
   /// Of the task that runs; what is joined to it is known to those behind it.
   Clock &clock() { return *runningClock; }
   Memory memory;
+  /// What moves() and isBusy() tell.
+  std::atomic<uint64_t> moves{0};
+  std::atomic<double> runsSince{0}; ///< 0 between tasks
   /// Called when no task can go on: others' ranks must. Set by the communicators.
   std::function<void()> pause;
   /// Called before a task first runs, and after each run that went on.

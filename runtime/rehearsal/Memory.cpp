@@ -28,7 +28,7 @@ void onFault(int signal, siginfo_t *info, void *) {
 
 std::string describe(const TaskName &task) {
   return std::string("the ") + task.what + (task.detail ? std::string(" ") + task.detail : "") + " of '" + task.op + "' on stream " +
-         std::to_string(task.stream);
+         std::to_string(task.shown);
 }
 
 size_t Memory::total() const {

@@ -1,6 +1,9 @@
 //===- Nccl.cpp - NCCL's table, served by the processor -----------------------===//
 #include "Communicator.h"
+#include "Graph.h"
 #include "Rehearsal.h"
+
+#include "core/ControlBlock.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,15 +14,17 @@ namespace para::runtime::rehearsal {
 namespace {
 using cuda::Handle;
 using cuda::NcclId;
-enum { Success = 0, InvalidArgument = 4, InvalidUsage = 5, NoColor = -1 };
+enum { Success = 0, SystemError = 2, InvalidArgument = 4, InvalidUsage = 5, RemoteError = 6, NoColor = -1 };
 
 std::unique_ptr<Exchange> exchange;
 size_t splits = 0; ///< of the communicator of all ranks, counted alike by all
 int depth = 0;     ///< of groups
+std::vector<Communicator *> alive;
+std::map<uintptr_t, size_t> allocated; ///< by ncclMemAlloc
 std::vector<std::pair<Stream *, Operation>> grouped;
 
 int version(int *number) { return *number = 22800, Success; }
-const char *errorString(int result) { return result == InvalidUsage ? "invalid usage (rehearsed)" : result ? "an invalid argument (rehearsed)" : "success"; }
+const char *errorString(int result) { return result == InvalidUsage ? "invalid usage (rehearsed)" : result == RemoteError ? "remote error (rehearsed)" : result ? "an invalid argument (rehearsed)" : "success"; }
 const char *lastError(Handle) { return ""; }
 
 int uniqueId(NcclId *id) {
@@ -39,7 +44,8 @@ int initRank(Handle *made, int size, NcclId id, int rank) {
   std::vector<int> ranks(static_cast<size_t>(size));
   for (int i = 0; i < size; ++i)
     ranks[size_t(i)] = i;
-  *made = new Communicator(*exchange, 0, ranks);
+  alive.push_back(new Communicator(*exchange, 0, ranks));
+  *made = alive.back();
   return Success;
 }
 
@@ -64,15 +70,49 @@ int split(Handle parent, int color, int key, Handle *made, void *) {
   for (auto &[key, rank] : members)
     ranks.push_back(rank);
   size_t first = size_t(*std::min_element(ranks.begin(), ranks.end()));
-  *made = new Communicator(*exchange, 1 + (splits - 1) * size_t(exchange->size) + first, ranks);
+  alive.push_back(new Communicator(*exchange, 1 + (splits - 1) * size_t(exchange->size) + first, ranks));
+  *made = alive.back();
   return Success;
+}
+
+int allocate(void **made, size_t bytes) {
+  forbidInCapture("ncclMemAlloc");
+  *made = reinterpret_cast<void *>(bytes ? memory().allocate(bytes, rankOf().op()) : 0);
+  if (!*made)
+    return bytes ? SystemError : InvalidArgument;
+  allocated[reinterpret_cast<uintptr_t>(*made)] = bytes;
+  return Success;
+}
+int release(void *address) {
+  forbidInCapture("ncclMemFree");
+  auto at = allocated.find(reinterpret_cast<uintptr_t>(address));
+  if (at == allocated.end())
+    return InvalidArgument;
+  uintptr_t begin = at->first;
+  checkFree(begin, at->second);
+  allocated.erase(at);
+  memory().free(begin, rankOf().op(), machine().host());
+  return Success;
+}
+int registerMemory(Handle handle, void *address, size_t bytes, Handle *made) {
+  auto *communicator = static_cast<Communicator *>(handle);
+  if (!memory().holds(reinterpret_cast<uintptr_t>(address)) || bytes == 0)
+    return InvalidArgument;
+  communicator->add(reinterpret_cast<uintptr_t>(address), bytes);
+  return *made = address, Success;
+}
+int deregisterMemory(Handle handle, Handle registration) {
+  return static_cast<Communicator *>(handle)->remove(reinterpret_cast<uintptr_t>(registration)) ? Success : InvalidArgument;
 }
 
 int destroy(Handle handle) {
   auto *communicator = static_cast<Communicator *>(handle);
+  if (communicator->hasRegistered())
+    fail(rankOf().op(), "ncclCommDestroy: memory is registered with " + communicator->name() + " still");
   if (!communicator->isIdle())
     fail(rankOf().op(), "ncclCommDestroy: operations of " + communicator->name() + " are not done");
   bool isFirst = exchange && communicator->size() == exchange->size && communicator->number() == 0;
+  alive.erase(std::find(alive.begin(), alive.end(), communicator));
   delete communicator;
   if (isFirst) { // The one that the others were split off.
     machine().pause = nullptr;
@@ -82,7 +122,16 @@ int destroy(Handle handle) {
   }
   return Success;
 }
-int asyncError(Handle, int *found) { return *found = 0, Success; }
+/// What runs is not taken away here: a rank that aborts ends, and its memory with it.
+int abort(Handle) { return Success; }
+/// A member whose process has ended is what NCCL calls a remote error.
+int asyncError(Handle handle, int *found) {
+  *found = Success;
+  for (int rank : static_cast<Communicator *>(handle)->members())
+    if (int pid = exchange->seat(rank).pid; pid && hasEnded(pid))
+      *found = RemoteError;
+  return Success;
+}
 
 /// One task a stream; what is in it goes on side by side.
 void enqueueAll() {
@@ -137,7 +186,19 @@ int receive(void *buffer, size_t count, int type, int peer, Handle communicator,
 }
 } // namespace
 
+void checkFree(uintptr_t begin, size_t bytes) {
+  for (const Communicator *communicator : alive)
+    if (communicator->registers(begin, bytes))
+      fail(rankOf().op(), "frees memory that is registered with " + communicator->name());
+}
+
+bool isNccls(uintptr_t begin) { return allocated.count(begin); }
+
 void fill(cuda::Nccl &nccl) {
+  nccl.ncclMemAlloc = allocate;
+  nccl.ncclMemFree = release;
+  nccl.ncclCommRegister = registerMemory;
+  nccl.ncclCommDeregister = deregisterMemory;
   nccl.ncclGetVersion = version;
   nccl.ncclGetErrorString = errorString;
   nccl.ncclGetLastError = lastError;
@@ -145,7 +206,7 @@ void fill(cuda::Nccl &nccl) {
   nccl.ncclCommInitRank = initRank;
   nccl.ncclCommSplit = split;
   nccl.ncclCommDestroy = destroy;
-  nccl.ncclCommAbort = destroy;
+  nccl.ncclCommAbort = abort;
   nccl.ncclCommGetAsyncError = asyncError;
   nccl.ncclGroupStart = groupStart;
   nccl.ncclGroupEnd = groupEnd;

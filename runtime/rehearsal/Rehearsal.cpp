@@ -1,6 +1,8 @@
 //===- Rehearsal.cpp - Start and end of a rehearsal ---------------------------===//
 #include "Rehearsal.h"
 
+#include "core/Environment.h"
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -11,14 +13,13 @@ namespace para::runtime::rehearsal {
 namespace {
 Rank *served = nullptr;
 const para_program *carried = nullptr;
-uint64_t chosenSeed = 1, state = 0;
+uint64_t chosenSeed = 0, state = 0;
 } // namespace
 
 void start(Rank *rank, const para_program *program) {
   served = rank;
   carried = program;
-  if (const char *given = std::getenv("PARA_REHEARSE_SEED"); given && *given)
-    chosenSeed = std::strtoull(given, nullptr, 10);
+  chosenSeed = seedOf(Setting::RehearseSeed);
   state = chosenSeed * 0x9e3779b97f4a7c15ull + uint64_t(rank->rank()) * 0xd1342543de82ef95ull;
   if (rank->rank() == 0)
     std::fprintf(stderr, "para: a rehearsal: the processor stands in for the GPUs; PARA_REHEARSE_SEED=%llu chooses the order of what may overtake\n",

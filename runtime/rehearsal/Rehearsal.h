@@ -51,6 +51,9 @@ const para_program &programOf();
 /// Numbers from the seed (PARA_REHEARSE_SEED) and the rank: the same in each run.
 uint64_t random();
 uint64_t seed();
+/// How many steps tasks have made so far, and whether one has been at it for a while. From any thread.
+uint64_t moves();
+bool isBusy();
 /// Formats as printf does.
 std::string text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

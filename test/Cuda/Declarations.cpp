@@ -29,6 +29,7 @@ PARA_DRIVER_SYMBOLS(PARA_COMPARE)
 PARA_BLAS_SYMBOLS(PARA_COMPARE)
 PARA_DNN_SYMBOLS(PARA_COMPARE)
 PARA_NCCL_SYMBOLS(PARA_COMPARE)
+PARA_NCCL_LATER_SYMBOLS(PARA_COMPARE)
 
 static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
 static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
@@ -55,4 +56,5 @@ static_assert(CUDA_ERROR_NOT_READY == 600 && CUDA_ERROR_OUT_OF_MEMORY == 2 && CU
 static_assert(CU_JIT_ERROR_LOG_BUFFER == 5 && CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES == 6);
 static_assert(CUDA_ERROR_INVALID_VALUE == 1 && CUDA_ERROR_INVALID_IMAGE == 200 && CUDA_ERROR_NOT_FOUND == 500);
 static_assert(CUBLAS_STATUS_INVALID_VALUE == 7 && CUBLAS_STATUS_NOT_SUPPORTED == 15 && CUDNN_STATUS_BAD_PARAM == 2000 && CUDNN_STATUS_NOT_SUPPORTED == 3000);
-static_assert(ncclInt8 == 0 && ncclUint32 == 3 && ncclUint64 == 5 && ncclProd == 1 && ncclInvalidArgument == 4 && ncclInvalidUsage == 5);
+static_assert(ncclInt8 == 0 && ncclUint32 == 3 && ncclUint64 == 5 && ncclProd == 1 && ncclInvalidArgument == 4 && ncclInvalidUsage == 5 && ncclRemoteError == 6);
+static_assert(CU_STREAM_CAPTURE_MODE_GLOBAL == 0 && CU_STREAM_CAPTURE_MODE_THREAD_LOCAL == 1 && CU_STREAM_CAPTURE_MODE_RELAXED == 2);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Programs for CUDA, rehearsed (runtime/rehearsal) under many seeds, against the host's serial numbers.
 
-    test/Cuda/rehearse.py [--models mlp,gpt] [--plans serial,ddp | all] [--ranks 1,2,4,8] [--seeds 20] [--precision f64 | f32] [--jobs N]
+    test/Cuda/rehearse.py [--models mlp,gpt] [--plans serial,ddp | all] [--ranks 1,2,4,8] [--seeds 20] [--precision f64 | f32] [--jobs N] [--on gpu]
 
 Plans are the recipes of test/Execution/recipes.py, and `serial`. A program is compiled once and run once a seed; a run ends with status 1 at
 the first race, access out of bounds, disagreement of ranks or misuse. Prints one line a model and plan with an entry for each number of ranks:
 the largest difference of gradients, parameters, optimizer state and loss after three steps, over each tensor's largest element, over all
 seeds. The bound is 1e-11 in f64 and 1e-5 in f32 (there with plain gradient descent: AdamW divides noise by itself); exit status 1 if any is
-above. What this cannot show: how a GPU runs the PTX, and reads of what the arena holds from its start, which is zeros by right.
+above. With `--on gpu` the programs run on GPUs instead, one rank on each. What a rehearsal cannot show: how a GPU runs the PTX, and reads of what the arena holds from its start, which is zeros by right.
 """
 
 import argparse
@@ -30,8 +30,8 @@ OPTIMIZERS = {"f64": "adamw:lr=0.01,weight_decay=0.1", "f32": "sgd:lr=0.01"}
 PLANS = {"serial": lambda n: [] if n == 1 else None, **recipes.RECIPES}
 
 
-def compile_program(model, flags, exe):
-    harness.call([harness.PARA_OPT, str(model), "--train", "--keep-gradients", "--target=rehearsal", *flags, "-o", exe], timeout=600)
+def compile_program(model, flags, exe, target):
+    harness.call([harness.PARA_OPT, str(model), "--train", "--keep-gradients", f"--target={target}", *flags, "-o", exe], timeout=600)
 
 
 def run(exe, data, seed):
@@ -65,7 +65,7 @@ class Table:
         with tempfile.TemporaryDirectory(prefix="para-") as scratch:
             try:
                 reference = self.reference(model, recipes.plan_of(model, [*flags, *own]), ["--precision=f64", *base])
-                compile_program(model, [*flags, *own], f"{scratch}/exe")
+                compile_program(model, [*flags, *own], f"{scratch}/exe", "cuda" if self.arguments.on == "gpu" else "rehearsal")
             except harness.Failed as error:
                 return "FAILED", str(error)
             self.programs += 1
@@ -105,6 +105,7 @@ def main():
     parser.add_argument("--ranks", default="1,2,4,8")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--precision", choices=list(BOUNDS), default="f64")
+    parser.add_argument("--on", choices=["rehearsal", "gpu"], default="rehearsal")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     harness.require_shared()

@@ -36,9 +36,9 @@ func.func @left(%x: tensor<100x100xf32>, %z: tensor<2x1000000xf32>) -> (tensor<f
 // CHECK-LABEL: func.func @columns
 // CHECK-NEXT: para.reduce sum %arg0 [0, 1] : tensor<8x1024x768xf32> -> tensor<768xf32>
 // CUDA-LABEL: func.func @columns
-// CUDA: %[[X:.*]] = para.reshape %arg0 : tensor<8x1024x768xf32> -> tensor<64x128x768xf32>
-// CUDA: %[[PARTS:.*]] = para.reduce sum %[[X]] [1] : tensor<64x128x768xf32> -> tensor<64x768xf32>
-// CUDA: para.reduce sum %[[PARTS]] [0] : tensor<64x768xf32> -> tensor<768xf32>
+// CUDA: %[[X:.*]] = para.reshape %arg0 : tensor<8x1024x768xf32> -> tensor<512x16x768xf32>
+// CUDA: %[[PARTS:.*]] = para.reduce sum %[[X]] [1] {rt.strip_sum} : tensor<512x16x768xf32> -> tensor<512x768xf32>
+// CUDA: para.reduce sum %[[PARTS]] [0] : tensor<512x768xf32> -> tensor<768xf32>
 // CUDA: para.reduce sum %arg1 [0] : tensor<100x4096xf32> -> tensor<4096xf32>
 // CUDA: para.reduce sum %arg2 [0, 2] : tensor<64x32x64xf32> -> tensor<32xf32>
 // CUDA: para.reduce sum %arg3 [0] : tensor<1024x524288xf32> -> tensor<524288xf32>

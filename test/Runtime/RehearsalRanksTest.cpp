@@ -174,6 +174,127 @@ TEST(Rehearsal, FindsRanksThatWaitForOneAnother) {
   });
 }
 
+TEST(Rehearsal, ARankThatEndedInATaskHoldsNobodyUp) {
+  EXPECT_OF_RANKS(2, 1, "nothing has moved for 1 s: rank 0 waits in all-reduce of .*; rank 1 has ended, and", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    if (rank == 1)
+      bench.as("far").driver.cuMemsetD8Async(4096, 0, 16, bench.streams[0]); // ends it in the midst of a task
+    else
+      bench.as("sum").nccl.ncclAllReduce(arena, arena, 64, F32, Sum, all, bench.streams[0]);
+    bench.finish();
+    return 0;
+  });
+}
+
+TEST(Rehearsal, AnEndedRankIsARemoteError) {
+  EXPECT_OF_RANKS(2, 0, "", {
+    if (rank == 1)
+      return 0;
+    constexpr int remoteError = 6;
+    int found = 0;
+    for (int i = 0; i < 500 && found == 0; ++i) {
+      usleep(10000);
+      if (bench.nccl.ncclCommGetAsyncError(all, &found) != 0)
+        return 2;
+    }
+    return found == remoteError ? 0 : 2;
+  });
+}
+
+TEST(Rehearsal, CapturedMessagesAreSentAnewEachTime) {
+  EXPECT_OF_RANKS(2, 0, "", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    Handle graph = nullptr, executable = nullptr;
+    bench.driver.cuStreamBeginCapture(bench.streams[0], 1);
+    bench.launch("add_one", 0);
+    bench.nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    bench.driver.cuStreamEndCapture(bench.streams[0], &graph);
+    bench.driver.cuGraphInstantiate(&executable, graph, 0);
+    float expected = 0;
+    bool isRight = true;
+    for (int i = 0; i < 3; ++i) {
+      bench.driver.cuGraphLaunch(executable, bench.streams[0]);
+      expected = 2 * (expected + 1);
+      isRight &= bench.result() == expected;
+    }
+    // One rank launches its graph, the other makes the calls: NCCL knows no difference.
+    if (rank == 0) {
+      bench.driver.cuGraphLaunch(executable, bench.streams[0]);
+    } else {
+      bench.launch("add_one", 0);
+      bench.nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    }
+    return isRight && bench.result() == 2 * (expected + 1) ? 0 : 2;
+  });
+}
+
+TEST(Rehearsal, MemoryIsRegisteredAndDeregistered) {
+  EXPECT_OF_RANKS(2, 0, "", {
+    void *made = nullptr;
+    Handle first = nullptr, second = nullptr, none = nullptr;
+    bool isRight = bench.nccl.ncclMemAlloc(&made, bytes) == 0 && bench.nccl.ncclCommRegister(all, made, bytes, &first) == 0;
+    isRight &= bench.nccl.ncclCommRegister(all, &bench, bytes, &none) != 0; // the host's
+    bench.driver.cuMemsetD8Async(Address(uintptr_t(made)), 0, bytes, bench.streams[0]);
+    bench.nccl.ncclAllReduce(made, made, count, F32, Sum, all, bench.streams[0]);
+    bench.finish();
+    isRight &= bench.nccl.ncclCommDeregister(all, first) == 0 && bench.nccl.ncclCommDeregister(all, first) != 0;
+    // Registered anew it can be used again; and what never was can be used all along.
+    isRight &= bench.nccl.ncclCommRegister(all, made, bytes, &second) == 0;
+    bench.nccl.ncclAllReduce(made, made, count, F32, Sum, all, bench.streams[0]);
+    bench.nccl.ncclAllReduce(reinterpret_cast<void *>(bench.rank.where), reinterpret_cast<void *>(bench.rank.where), count, F32, Sum, all, bench.streams[0]);
+    bench.finish();
+    isRight &= bench.nccl.ncclCommDeregister(all, second) == 0 && bench.nccl.ncclMemFree(made) == 0 && bench.nccl.ncclMemFree(made) != 0;
+    return isRight && bench.nccl.ncclCommDestroy(all) == 0 ? 0 : 2;
+  });
+}
+
+TEST(Rehearsal, FindsMisuseOfRegisteredMemory) {
+  EXPECT_OF_RANKS(2, 1, "late: rehearsed NCCL: all-reduce of 64 f32 \\(sum\\), sequence 0, of 'late', number 0 of the communicator of ranks 0, 1, uses memory "
+                        "that was registered with it and was deregistered", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    Handle made = nullptr;
+    bench.nccl.ncclCommRegister(all, arena, bytes, &made);
+    bench.nccl.ncclCommDeregister(all, made);
+    bench.as("late").nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    return 0;
+  });
+  // A graph keeps what it was captured with.
+  EXPECT_OF_RANKS(2, 1, "graph: rehearsed NCCL: .* uses memory that was registered with it and was deregistered", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    Handle made = nullptr, graph = nullptr, executable = nullptr;
+    bench.nccl.ncclCommRegister(all, arena, bytes, &made);
+    bench.driver.cuStreamBeginCapture(bench.streams[0], 1);
+    bench.as("graph").nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    bench.driver.cuStreamEndCapture(bench.streams[0], &graph);
+    bench.driver.cuGraphInstantiate(&executable, graph, 0);
+    bench.nccl.ncclCommDeregister(all, made);
+    bench.driver.cuGraphLaunch(executable, bench.streams[0]);
+    return 0;
+  });
+  EXPECT_OF_RANKS(2, 1, "early: ncclCommDeregister: operations of the communicator of ranks 0, 1 are not done", {
+    void *arena = reinterpret_cast<void *>(bench.rank.where);
+    Handle made = nullptr;
+    bench.nccl.ncclCommRegister(all, arena, bytes, &made);
+    bench.nccl.ncclAllReduce(arena, arena, count, F32, Sum, all, bench.streams[0]);
+    bench.as("early").nccl.ncclCommDeregister(all, made);
+    return 0;
+  });
+  EXPECT_OF_RANKS(2, 1, "free: frees memory that is registered with the communicator of ranks 0, 1", {
+    Handle made = nullptr;
+    bench.nccl.ncclCommRegister(all, reinterpret_cast<void *>(bench.rank.where), bytes, &made);
+    bench.as("free").driver.cuMemFree(bench.rank.where);
+    return 0;
+  });
+  EXPECT_OF_RANKS(2, 1, "end: ncclCommDestroy: memory is registered with the communicator of ranks 0, 1 still", {
+    Handle made = nullptr;
+    bench.nccl.ncclCommRegister(all, reinterpret_cast<void *>(bench.rank.where), bytes, &made);
+    bench.as("end").nccl.ncclCommDestroy(all);
+    return 0;
+  });
+  EXPECT_FOUND({ Bench bench; void *made = nullptr; bench.nccl.ncclMemAlloc(&made, bytes); bench.as("other").driver.cuMemFree(Address(uintptr_t(made))); },
+               "other: cuMemFree: this memory is ncclMemAlloc's, and ncclMemFree gives it back");
+}
+
 TEST(Rehearsal, CollectivesTakePartInRaces) {
   EXPECT_OF_RANKS(2, 1, "a race: the (all-reduce of 'sum' on stream 0 (reads|writes)|kernel add_one of 'use' on stream 1 (reads|writes)) byte [0-9]+ of the arena", {
     void *arena = reinterpret_cast<void *>(bench.rank.where);

@@ -29,7 +29,8 @@ struct KernelRow {
   int64_t blocks = 0, threads = 0, sharedBytes = 0; ///< 0: on the host, or a library's
   double moved = 0, least = 0;    ///< bytes of a launch
   double flops = 0;
-  int64_t batch = 0, m = 0, n = 0, k = 0; ///< of a product, and of a convolution as one
+  double tensorFlops = 0; ///< of these, by a kernel's own use of tensor cores; a library's are not known here
+  int64_t batch = 0, m = 0, n = 0, k = 0; ///< of a product, and of a convolution or of a kernel's products as one
   std::vector<KernelBuffer> buffers;
   bool isKernel() const { return !buffers.empty(); }
 };

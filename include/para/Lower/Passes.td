@@ -3,6 +3,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FormTilesPass : Pass<"para-form-tiles", "::mlir::ModuleOp"> {
+  let summary = "Makes attention kernels (rt.fused with `rt.tiles`) that do not store scores";
+  let description = [{
+    Finds products of which the result, `scores`, is worked on element by element and row by row, with a maximum of each row among it, and is
+    taken by other products in the same phase only. Forward it becomes one kernel, which keeps of each row its maximum and the like; backward
+    one that goes over the columns and one that goes over the rows, which make the scores again. What products take is made in the kernel
+    too, where that reads no more. Scores that anything else reads, and sizes for which a GPU's block has no room, stay as they are. Example:
+
+    ```
+    %s = para.dot %q, %k                           // [batch, rows, columns]
+    %p = softmax of %s
+    %o = para.dot %p, %v
+    // becomes
+    %o, %max, %sum = rt.fused %q, %k, %v attributes {rt.tiles = [0, rows, columns, batch]} { .. }
+    ```
+  }];
+  let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
   let summary = "Makes runtime calls over tensors (rt.call) of products, convolutions, scatters and collectives";
   let description = [{
@@ -43,6 +62,12 @@ def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
 
 def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the remaining tensor ops into kernels (rt.fused)";
+  let description = [{
+    Ops of a body stand in an order that depends on what is computed alone, so that kernels that do the same are the same. For a GPU (every
+    target but `host`) numbers that nothing stands between are made by one kernel, and the updates of parameters are never tied together by
+    what repeats a number for them: launches of equal kernels are merged later.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
