@@ -37,6 +37,7 @@ class Case:
     def __init__(self, batch=2, queries=40, keys=None, heads=2, groups=None, width=16, value=None, mask="", between="", kernels=3, leaves=False, frozen="", learned="", in_f64=None):
         self.batch, self.queries, self.keys, self.heads = batch, queries, keys or queries, heads
         self.groups, self.width, self.value = groups or heads, width, value or width
+        self.in_f64 = kernels if in_f64 is None else in_f64  # whose operands take twice the memory
         self.mask, self.between, self.kernels, self.leaves, self.frozen, self.learned = mask, between, kernels, leaves, frozen, learned
 
     def model(self):
