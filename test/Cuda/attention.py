@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attention in many forms: kernels that store no scores, rehearsed, against the host, which stores them.
 
-    test/Cuda/attention.py [--cases causal,gqa ...] [--precision f64 | f32 | bf16 | f16] [--seeds N] [--keep FOLDER]
+    test/Cuda/attention.py [--cases causal,gqa ...] [--precision f64 | f32 | bf16 | f16] [--seeds N] [--keep FOLDER] [--on gpu]
 
 Each case is a small model with weights before the queries, keys and values, and behind the sum, trained for two steps; gradients, parameters
 and loss are compared (over each tensor's largest element), and how many kernels of attention the program has. In 16 bits both are held against the
@@ -170,7 +170,7 @@ def train(model, flags, data):
     return run
 
 
-def check(case, folder, precision, seeds):
+def check(case, folder, precision, seeds, target):
     """(largest difference, cause or "")."""
     model, data = folder / "model.onnx", folder / "data.npz"
     onnx.save(case.model(), str(model))
@@ -187,7 +187,7 @@ def check(case, folder, precision, seeds):
     worst = (0.0, "")
     for seed in range(seeds):
         os.environ["PARA_REHEARSE_SEED"] = str(seed)
-        worst = max(worst, recipes.difference(train(model, [*flags, "--target=rehearsal"], data), serial))
+        worst = max(worst, recipes.difference(train(model, [*flags, f"--target={target}"], data), serial))
     return worst[0], "" if worst[0] <= bound else f"{worst[1]}: above {bound:.1e}"
 
 
@@ -196,6 +196,7 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--precision", choices=["f64", "f32", "bf16", "f16"], default="f64")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--on", choices=["rehearsal", "gpu"], default="rehearsal")
     parser.add_argument("--keep", help="a folder in which the models stay")
     arguments = parser.parse_args()
     failed = 0
@@ -204,7 +205,7 @@ def main():
             folder = pathlib.Path(arguments.keep or scratch) / name.replace(" ", "-")
             folder.mkdir(parents=True, exist_ok=True)
             try:
-                worst, cause = check(CASES[name], folder, arguments.precision, arguments.seeds)
+                worst, cause = check(CASES[name], folder, arguments.precision, arguments.seeds, "cuda" if arguments.on == "gpu" else "rehearsal")
             except harness.Failed as error:
                 worst, cause = float("inf"), str(error)
         failed += bool(cause)
