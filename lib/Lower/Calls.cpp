@@ -5,6 +5,7 @@
 #include "IndexMath.h"
 #include "Matmul.h"
 
+#include "para/Interfaces/Precision.h"
 #include "para/Ops/TensorBuilder.h"
 
 using namespace mlir;
@@ -58,7 +59,8 @@ LogicalResult CallBuilder::form(Operation *op, const Call &call) {
     }
     return success();
   case Call::Matmul:
-    formMatmul(op, call); // Else it stays and becomes a kernel.
+    if (!formMatmul(op, call)) // It becomes a kernel.
+      sumWide(op);
     return success();
   case Call::Convolution:
     formConvolution(op, call);
@@ -311,6 +313,20 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   rt::CallOp made = create(op, "matmul", {a.base, b.base}, {a.offset, b.offset}, stored.getType(), desc);
   stored.replaceAllUsesWith(made.getResult(0));
   return true;
+}
+
+void CallBuilder::sumWide(Operation *op) {
+  Value result = op->getResult(0);
+  if (!isNarrow(result.getType()))
+    return;
+  Operation *last = op->getPrevNode();
+  builder.setInsertionPoint(op);
+  Operation *wide = builder.clone(*op);
+  setFloatElement(wide, builder.getF32Type());
+  Value rounded = TensorBuilder(op->getLoc(), builder).cast(wide->getResult(0), getElementTypeOrSelf(result.getType()));
+  tagSince(last, op);
+  result.replaceAllUsesWith(rounded);
+  obsolete.push_back(op);
 }
 
 void CallBuilder::formConvolution(Operation *op, const Call &call) {

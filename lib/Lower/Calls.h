@@ -25,6 +25,8 @@ private:
   using Call = LibraryCall;
   mlir::LogicalResult form(mlir::Operation *op, const Call &call);
   bool formMatmul(mlir::Operation *op, const Call &call);
+  /// A product that is no call sums in f32, as calls do.
+  void sumWide(mlir::Operation *op);
   void formConvolution(mlir::Operation *op, const Call &call);
   void formScatter(mlir::Operation *op, const Call &call);
   mlir::LogicalResult formCollective(mlir::Operation *op, const Call &call);

@@ -1,8 +1,7 @@
 //===- FormTiles.cpp - Attention as kernels that store no scores ----------===//
 #include "Grouping.h"
-#include "KernelEmitter.h"
 #include "Matmul.h"
-#include "Tiles.h"
+#include "TileRegions.h"
 
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
@@ -26,15 +25,6 @@ namespace para {
 static constexpr unsigned mostCost = 14, mostOps = 64;
 
 namespace {
-/// Ops on scores that hang together.
-struct Region {
-  TileSpace space;
-  Operation *seed = nullptr;
-  llvm::SetVector<Value> scores, rows;
-  llvm::SetVector<Operation *> ops; ///< all but sums
-  llvm::SetVector<Operation *> products, reductions, sums;
-};
-
 /// What becomes one kernel.
 struct TileGroup {
   bool byColumns = false;
@@ -57,7 +47,7 @@ public:
   void run() {
     SmallVector<Operation *> seeds;
     for (Operation &op : func.getBody().front())
-      if (isProduct(&op))
+      if (isMatrixProduct(&op))
         seeds.push_back(&op);
     for (Operation *seed : seeds)
       if (!taken.contains(seed))
@@ -70,23 +60,11 @@ public:
   }
 
 private:
-  static bool isProduct(Operation *op) {
-    auto library = dyn_cast<LibraryOpInterface>(op);
-    auto call = library ? library.getLibraryCall() : std::nullopt;
-    return call && call->kind == LibraryCall::Matmul;
-  }
-
   void tryAt(Operation *seed) {
-    ArrayRef<int64_t> shape = shapeOf(seed->getResult(0));
-    if (shape.size() < 2)
+    std::optional<TileRegion> found = TileRegion::find(seed, facts);
+    if (!found || !isWorthIt(*found))
       return;
-    Region region;
-    region.seed = seed;
-    region.space.batch.assign(shape.begin(), shape.end() - 2);
-    region.space.rows = shape[shape.size() - 2];
-    region.space.columns = shape.back();
-    if (!grow(region) || !isWorthIt(region))
-      return;
+    TileRegion &region = *found;
     for (Operation *op : llvm::to_vector(region.reductions))
       sumOverDepth(region, op);
     std::vector<TileGroup> groups = divide(region);
@@ -95,7 +73,7 @@ private:
     for (size_t i = 0; i < groups.size() && isMade; ++i)
       isMade = make(region, groups, i);
     if (!isMade) {
-      for (TileGroup &group : groups)
+      for (TileGroup &group : llvm::reverse(groups)) // which may take from those before
         if (group.fused)
           group.fused.erase();
       return;
@@ -105,120 +83,6 @@ private:
         v.replaceAllUsesWith(result);
     taken.insert(region.ops.begin(), region.ops.end());
     taken.insert(region.sums.begin(), region.sums.end());
-  }
-
-  bool isScore(const Region &region, Value v) { return region.scores.contains(v); }
-  std::optional<TileProduct> productOf(const Region &region, Operation *op) {
-    return asTileProduct(op, region.space, [&](Value v) { return isScore(region, v); });
-  }
-
-  /// From the seed to all users of scores, and to the products that these take scores from, too. False where scores leave.
-  bool grow(Region &region) {
-    SmallVector<Value> work;
-    auto add = [&](Operation *op, bool isRow) {
-      if (region.ops.insert(op) && (isRow ? region.rows : region.scores).insert(op->getResult(0)))
-        work.push_back(op->getResult(0));
-    };
-    auto addProduct = [&](Operation *op) {
-      region.products.insert(op);
-      add(op, false);
-    };
-    auto product = productOf(region, region.seed);
-    if (!product || !product->makesScores || getPhase(region.seed) == Phase::Update)
-      return false;
-    addProduct(region.seed);
-    while (!work.empty()) {
-      Value v = work.pop_back_val();
-      bool isRow = region.rows.contains(v);
-      for (Operation *user : v.getUsers()) {
-        if (region.ops.contains(user) || region.sums.contains(user))
-          continue;
-        const OpFacts &f = facts.get(user);
-        if (!isRow && isProduct(user)) {
-          region.sums.insert(user);
-        } else if (!isRow && f.reduction) {
-          if (!isOverColumns(user, region.space, facts))
-            return false;
-          region.reductions.insert(user);
-          add(user, true);
-        } else if (f.element && !f.reduction && !f.accumulate && sizeOf(user->getResult(0)) == region.space.scores() &&
-                   user->getBlock() == region.seed->getBlock()) {
-          add(user, false);
-          for (Value operand : user->getOperands())
-            addProductsOf(region, operand, addProduct, [&](Operation *op) { add(op, false); });
-        } else if (isRow && f.element && !f.reduction && !f.accumulate && sizeOf(user->getResult(0)) == region.space.allRows()) {
-          if (leadsToScores(region, user))
-            add(user, true);
-        } else if (!isRow) {
-          return false;
-        }
-      }
-    }
-    return isAligned(region);
-  }
-
-  /// Products of scores among what `v` is made of.
-  bool addProductsOf(Region &region, Value v, function_ref<void(Operation *)> addProduct, function_ref<void(Operation *)> add) {
-    Operation *op = v.getDefiningOp();
-    if (!op || region.scores.contains(v) || region.rows.contains(v) || sizeOf(v) != region.space.scores())
-      return false;
-    if (isProduct(op)) {
-      auto product = productOf(region, op);
-      if (!product || !product->makesScores)
-        return false;
-      addProduct(op);
-      return true;
-    }
-    const OpFacts &f = facts.get(op);
-    if (!f.element || f.reduction || f.accumulate)
-      return false;
-    bool isMade = false;
-    for (Value operand : op->getOperands())
-      isMade |= addProductsOf(region, operand, addProduct, add);
-    if (isMade)
-      add(op);
-    return isMade;
-  }
-
-  bool leadsToScores(const Region &region, Operation *op) {
-    SmallVector<Operation *> stack{op};
-    llvm::DenseSet<Operation *> seen{op};
-    while (!stack.empty()) {
-      for (Operation *user : stack.pop_back_val()->getUsers()) {
-        const OpFacts &f = facts.get(user);
-        if (!f.element || f.reduction || f.accumulate)
-          continue;
-        if (region.scores.contains(user->getResult(0)) || sizeOf(user->getResult(0)) == region.space.scores())
-          return true;
-        if (sizeOf(user->getResult(0)) == region.space.allRows() && seen.insert(user).second)
-          stack.push_back(user);
-      }
-    }
-    return false;
-  }
-
-  /// Each op takes scores at its own element, and rows at its own row; sums take scores once.
-  bool isAligned(const Region &region) {
-    for (Operation *op : region.ops) {
-      const OpFacts &f = facts.get(op);
-      if (region.products.contains(op)) {
-        if (llvm::any_of(op->getOperands(), [&](Value v) { return isScore(region, v) || region.rows.contains(v); }))
-          return false;
-        continue;
-      }
-      for (const OpAccess &access : f.accesses) {
-        Value operand = op->getOperand(access.operand);
-        bool isOfScores = isScore(region, op->getResult(0)) || region.reductions.contains(op);
-        if (isScore(region, operand) && !region.reductions.contains(op) && !keepsRow(op, f, access, 0))
-          return false;
-        if (region.rows.contains(operand) && !keepsRow(op, f, access, isOfScores ? region.space.allRows() : 0))
-          return false;
-      }
-    }
-    return llvm::all_of(region.sums, [&](Operation *op) {
-      auto product = productOf(region, op);
-      return product && !product->makesScores && !region.rows.contains(op->getOperand(product->other));
-    });
   }
 
   /// What `v` is the product of.
@@ -237,7 +101,7 @@ private:
 
   /// With s = x y' and o = w y, the sum over columns of w s is that of x o over the depth: sum_j w_ij sum_d x_id y_jd = sum_d x_id o_id. It needs
   /// no round over the columns (Dao et al. 2022, for the backward pass of softmax).
-  void sumOverDepth(Region &region, Operation *op) {
+  void sumOverDepth(TileRegion &region, Operation *op) {
     if (cast<ElementOpInterface>(op).getCombiner() != ReductionKind::Sum)
       return;
     SmallVector<Value> factors;
@@ -251,10 +115,10 @@ private:
       SmallVector<Value> weight(factors);
       weight.erase(weight.begin() + i);
       llvm::sort(weight, byPointer);
-      int64_t size = productOf(region, made)->depth;
+      int64_t size = region.productOf(made)->depth;
       auto y = findTileOperand(made, 1, {outer, inner, depth}, size, false, region.space, facts);
       for (Operation *sum : region.sums) {
-        auto product = productOf(region, sum);
+        auto product = region.productOf(sum);
         SmallVector<Value> taken;
         factorsOf(sum->getOperand(product->score), taken);
         llvm::sort(taken, byPointer);
@@ -272,7 +136,7 @@ private:
     }
   }
 
-  void replaceByDepth(Region &region, Operation *op, Value x, Operation *sum) {
+  void replaceByDepth(TileRegion &region, Operation *op, Value x, Operation *sum) {
     OpBuilder builder(op);
     TensorBuilder t(op->getLoc(), builder);
     Operation *before = op->getPrevNode();
@@ -303,18 +167,16 @@ private:
     op->getResult(0).replaceAllUsesWith(result);
   }
 
-  static std::pair<unsigned, Attribute> timeOf(Operation *op) { return {static_cast<unsigned>(getPhase(op)), op->getAttr("para.repeats")}; }
-
   /// A maximum of rows between a product and another of the same phase; and scores are more than what they are made of.
-  bool isWorthIt(const Region &region) {
+  bool isWorthIt(const TileRegion &region) {
     bool hasMaximum = llvm::any_of(region.reductions, [](Operation *op) { return cast<ElementOpInterface>(op).getCombiner() == ReductionKind::Max; });
     bool hasSum = llvm::any_of(region.sums, [&](Operation *op) {
-      return timeOf(op) == timeOf(region.seed) && !productOf(region, op)->sumsRows;
+      return timeOf(op) == timeOf(region.seed) && !region.productOf(op)->sumsRows;
     });
     return hasMaximum && hasSum && region.space.rows * region.space.columns > 1;
   }
 
-  std::vector<TileGroup> divide(const Region &region) {
+  std::vector<TileGroup> divide(const TileRegion &region) {
     std::vector<TileGroup> result;
     SmallVector<std::pair<unsigned, Attribute>> times;
     auto groupOf = [&](Operation *op, bool byColumns) -> TileGroup & {
@@ -330,7 +192,7 @@ private:
       for (Operation &op : *region.seed->getBlock()) {
         if (region.reductions.contains(&op) && !byColumns)
           groupOf(&op, false).reductions.push_back(&op);
-        if (region.sums.contains(&op) && productOf(region, &op)->sumsRows == byColumns)
+        if (region.sums.contains(&op) && region.productOf(&op)->sumsRows == byColumns)
           groupOf(&op, byColumns).sums.push_back(&op);
       }
     // What needs no scores is no kernel of tiles: the others take it from where it is.
@@ -391,7 +253,7 @@ private:
     return stored;
   }
 
-  bool make(const Region &region, std::vector<TileGroup> &groups, size_t number) {
+  bool make(const TileRegion &region, std::vector<TileGroup> &groups, size_t number) {
     TileGroup &group = groups[number];
     llvm::SetVector<Operation *> members;
     llvm::SetVector<Value> inputs;
@@ -516,7 +378,7 @@ private:
   }
 
   /// Whether another kernel has `user`, too.
-  bool isSharedWithOthers(const Region &region, const std::vector<TileGroup> &groups, size_t number, Operation *user) {
+  bool isSharedWithOthers(const TileRegion &region, const std::vector<TileGroup> &groups, size_t number, Operation *user) {
     llvm::DenseSet<Operation *> seen;
     SmallVector<Operation *> stack{user};
     while (!stack.empty()) {

@@ -68,8 +68,10 @@ private:
       if (access.dynamic || (!isNumber && !keepsRow(&op, f, access, rows)))
         return false;
     }
-    // A move takes an element as it is: the one of the same number, or the only one.
-    if (!f.move || (rows && !repeats))
+    // A move takes an element as it is: the one of the same number, or the only one. So does a sum of all.
+    if (f.whole && !rows)
+      os << "whole " << static_cast<int>(cast<ElementOpInterface>(op).getCombiner());
+    else if (!f.move || (rows && !repeats))
       os << op.getName() << " " << op.getAttrDictionary();
     for (Value operand : op.getOperands())
       os << " " << numbers.lookup(operand);

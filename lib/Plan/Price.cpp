@@ -125,6 +125,12 @@ private:
     });
   }
 
+  /// Whether products are of 16-bit floats, as some op's operands then are.
+  bool isNarrow() {
+    auto narrow = [](Type type) { return getElementTypeOrSelf(type).isBF16() || getElementTypeOrSelf(type).isF16(); };
+    return llvm::any_of(function.getBody().front(), [&](Operation &op) { return llvm::any_of(op.getOperandTypes(), narrow); });
+  }
+
   void addKernels(const std::vector<FormedKernel> &formed) {
     for (const FormedKernel &kernel : formed)
       if (kernel.kind != FormedKernel::Collective && kernel.kind != FormedKernel::Message)
@@ -135,16 +141,18 @@ private:
   void addKernels() {
     const Device &device = machine.getDevice(0);
     StoragePolicy storage;
-    bool isDouble = this->isDouble();
-    if (isDouble)
+    CostType type = isDouble() ? CostType::F64 : isNarrow() ? CostType::BF16 : CostType::F32;
+    if (type == CostType::F64)
       storage.compute = storage.gradient = storage.state = 8;
+    if (type == CostType::BF16)
+      storage.compute = 2;
     std::vector<SegmentWork> works = collectWork(function, 1, storage);
     auto seconds = [&](const PhaseWork &phase) {
       double total = 0;
       for (const KernelWork &work : phase.kernels) {
         Kernel kernel;
         kernel.kind = getKernelKind(work.kind);
-        kernel.type = isDouble ? CostType::F64 : CostType::F32;
+        kernel.type = type;
         kernel.flops = work.flops;
         kernel.bytes = work.bytes;
         kernel.batch = work.batch, kernel.m = work.m, kernel.n = work.n, kernel.k = work.k;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs of 16-bit floats under every plan, against the serial run in float64 with as many microbatches.
 
-    test/Execution/precision.py [--models mlp,gpt] [--precisions bf16,f16] [--plans serial,ddp] [--ranks 1,2,4] [--rehearse]
+    test/Execution/precision.py [--models mlp,gpt] [--precisions bf16,f16] [--plans serial,ddp] [--ranks 1,2,4] [--target host | rehearsal | cuda]
 
 Plans are the recipes of test/Execution/recipes.py, and `serial`. Prints one line a model, precision and plan with an entry for each number of
 ranks: the distance of all gradients of the first step from the reference, over the reference's norm. It must be below a bound, which tells that
@@ -51,7 +51,7 @@ class Table:
         compiled = [*flags, f"--precision={precision}", *own]
         try:
             reference = self.reference(model, recipes.plan_of(model, compiled), flags)
-            run = harness.train(model, [*compiled, *(["--target=rehearsal"] if self.arguments.rehearse else [])], steps=STEPS, timeout=900)
+            run = harness.train(model, [*compiled, f"--target={self.arguments.target}"], steps=STEPS, timeout=900)
         except harness.Failed as error:
             return "FAILED", str(error)
         found, most, least = distance(run, reference), MOST * SENSITIVE.get(folder.name, 1) * ROUNDING[precision], LEAST * ROUNDING[precision]
@@ -85,7 +85,7 @@ def main():
     parser.add_argument("--precisions", default=",".join(ROUNDING))
     parser.add_argument("--plans", default="all")
     parser.add_argument("--ranks", default="1,2,4")
-    parser.add_argument("--rehearse", action="store_true", help="programs for CUDA, rehearsed")
+    parser.add_argument("--target", choices=["host", "rehearsal", "cuda"], default="host", help="rehearsal: programs for CUDA, on processors")
     arguments = parser.parse_args()
     harness.require_shared()
     table = Table(arguments)

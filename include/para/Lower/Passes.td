@@ -54,7 +54,16 @@ def SplitReductionsPass : Pass<"para-split-reductions", "::mlir::ModuleOp"> {
     %1 = para.reduce sum %0 [0] : tensor<512xf32> -> tensor<f32>
     ```
 
-    For a GPU (every target but `host`) sums over columns are split, too, where else few blocks would have all of the work.
+    For a GPU (every target but `host`) sums over columns are split, too, where else few blocks would have all of the work. Where rows are many,
+    their parts are strips of rows, and the first reduction is marked `rt.strip_sum`: a kernel that has these rows can make it beside.
+
+    ```
+    %0 = para.reduce sum %x [0] : tensor<8192x768xf32> -> tensor<768xf32>
+    // becomes, for a GPU
+    %0 = para.reshape %x : tensor<8192x768xf32> -> tensor<512x16x768xf32>
+    %1 = para.reduce sum %0 [1] {rt.strip_sum} : tensor<512x16x768xf32> -> tensor<512x768xf32>
+    %2 = para.reduce sum %1 [0] : tensor<512x768xf32> -> tensor<768xf32>
+    ```
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -64,8 +73,9 @@ def FormKernelsPass : Pass<"para-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the remaining tensor ops into kernels (rt.fused)";
   let description = [{
     Ops of a body stand in an order that depends on what is computed alone, so that kernels that do the same are the same. For a GPU (every
-    target but `host`) numbers that nothing stands between are made by one kernel, and the updates of parameters are never tied together by
-    what repeats a number for them: launches of equal kernels are merged later.
+    target but `host`) numbers made of arguments are made by one kernel; updates of parameters are never tied together by what repeats a number
+    for them, since launches of equal kernels are merged later; what is `rt.strip_sum` joins a kernel that makes or reads its rows; and functions
+    (exp, tanh) are computed again in another kernel rather than stored for it, where that moves fewer bytes.
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

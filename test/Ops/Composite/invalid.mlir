@@ -102,3 +102,19 @@ func.func @cross_entropy_result(%x: tensor<2x3xf32>, %l: tensor<2xi64>) {
   %0 = para.cross_entropy %x, %l : tensor<2x3xf32>, tensor<2xi64> -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @narrow_statistics(%x: tensor<2x3xbf16>) {
+  // expected-error @+1 {{'para.normalize' op result 1 must be 'tensor<2x1xf32>'}}
+  %0:3 = para.normalize %x [1] 1.0e-05 : tensor<2x3xbf16> -> tensor<2x1xbf16>, tensor<2x1xbf16>, tensor<2x3xbf16>
+  return
+}
+
+// -----
+
+func.func @narrow_loss(%x: tensor<2x3xbf16>, %l: tensor<2xi64>) {
+  // expected-error @+1 {{'para.cross_entropy' op result 0 must be 'tensor<2xf32>'}}
+  %0 = para.cross_entropy %x, %l : tensor<2x3xbf16>, tensor<2xi64> -> tensor<2xbf16>
+  return
+}

@@ -46,3 +46,27 @@ func.func @types(%x: tensor<2x3xf32>, %y: tensor<3x2xf64>) {
   %0 = para.dot %x, %y batch [] x [] contract [1] x [0] : tensor<2x3xf32>, tensor<3x2xf64> -> tensor<2x2xf32>
   return
 }
+
+// -----
+
+func.func @wide_types(%x: tensor<2x3xbf16>, %y: tensor<3x2xf16>) {
+  // expected-error @+1 {{'para.dot' op element types differ: 'tensor<2x3xbf16>' and 'tensor<3x2xf16>'}}
+  %0 = para.dot %x, %y batch [] x [] contract [1] x [0] : tensor<2x3xbf16>, tensor<3x2xf16> -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @narrow_result(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'para.dot' op element types differ: 'tensor<2x3xf32>' and 'tensor<2x2xbf16>'}}
+  %0 = para.dot %x, %x batch [] x [] contract [1] x [1] : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x2xbf16>
+  return
+}
+
+// -----
+
+func.func @double_result(%x: tensor<2x3xbf16>) {
+  // expected-error @+1 {{'para.dot' op element types differ: 'tensor<2x3xbf16>' and 'tensor<2x2xf64>'}}
+  %0 = para.dot %x, %x batch [] x [] contract [1] x [1] : tensor<2x3xbf16>, tensor<2x3xbf16> -> tensor<2x2xf64>
+  return
+}

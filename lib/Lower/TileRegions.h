@@ -1,0 +1,33 @@
+//===- TileRegions.h - Which ops hang together by scores -----------*- C++ -*-===//
+#ifndef PARA_LOWER_TILEREGIONS_H
+#define PARA_LOWER_TILEREGIONS_H
+
+#include "Tiles.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace para {
+
+/// Ops on scores that hang together.
+struct TileRegion {
+  TileSpace space;
+  mlir::Operation *seed = nullptr;
+  llvm::SetVector<mlir::Value> scores, rows;
+  llvm::SetVector<mlir::Operation *> ops; ///< all but sums
+  llvm::SetVector<mlir::Operation *> products, reductions, sums;
+
+  std::optional<TileProduct> productOf(mlir::Operation *op) const {
+    return asTileProduct(op, space, [&](mlir::Value v) { return scores.contains(v); });
+  }
+  /// From the product `seed` to all users of scores, and to the products that these take scores from, too. None where scores leave.
+  static std::optional<TileRegion> find(mlir::Operation *seed, FactsCache &facts);
+};
+
+/// A call of a library for a product of matrices.
+bool isMatrixProduct(mlir::Operation *op);
+/// When an op runs, and whether it computes something again.
+std::pair<unsigned, mlir::Attribute> timeOf(mlir::Operation *op);
+
+} // namespace para
+
+#endif
