@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE.parent / "Execution"))
 import harness
 
 SYMBOLS = (HERE.parents[1] / "runtime" / "cuda" / "Symbols.h").read_text()
-FILES = {"DRIVER": "libcuda.so.1", "BLAS": "libcublasLt.so.12", "DNN": "libcudnn.so.9", "NCCL": "libnccl.so.2"}
+FILES = {"DRIVER": ["libcuda.so.1"], "BLAS": ["libcublasLt.so.13", "libcublasLt.so.12"], "DNN": ["libcudnn.so.9"], "NCCL": ["libnccl.so.2"]}
 #: What a stand-in does beside nothing; a device has memory for the host and is of some kind.
 BODIES = {
     "cuDriverGetVersion": "(int *v) { *v = VERSION; return 0; }",
@@ -33,7 +33,10 @@ def build(folder, table, version, lacks=None):
     names = re.findall(r'X\([^"]*"(\w+)"', SYMBOLS.split(f"#define PARA_{table}_SYMBOLS(X)")[1].split("\n\n")[0])
     assert len(names) > 10 and (lacks is None or lacks in names), (table, names)
     source = "#include <stdlib.h>\n" + "".join(f"long {name}{BODIES.get(name, '(void) { return 0; }')}\n" for name in names if name != lacks)
-    subprocess.run([shutil.which("clang-22") or "clang", "-w", "-shared", "-fPIC", f"-DVERSION={version}", "-x", "c", "-", "-o", f"{folder}/{FILES[table]}"], input=source, text=True, check=True)
+    compiler = [shutil.which("clang-22") or "clang", "-w", "-shared", "-fPIC", f"-DVERSION={version}", "-x", "c", "-"]
+    subprocess.run([*compiler, "-o", f"{folder}/made.so"], input=source, text=True, check=True)
+    for name in FILES[table]:
+        shutil.copy(f"{folder}/made.so", f"{folder}/{name}")
 
 
 def main():
@@ -43,9 +46,12 @@ def main():
     def expect(program, data, libraries, said):
         nonlocal failed
         with tempfile.TemporaryDirectory(prefix="para-") as folder:
+            for name in sum(FILES.values(), []):  # The machine's own are hidden by files that are no libraries.
+                open(f"{folder}/{name}", "w").close()
             for table, (version, lacks) in libraries.items():
                 build(folder, table, version, lacks)
-            done = subprocess.run([program, "--data", str(data), "--steps=1", "--progress=never"], env={**os.environ, "LD_LIBRARY_PATH": folder}, capture_output=True, text=True, timeout=60)
+            command = [program, "--data", str(data), "--steps=1", "--progress=never"]
+            done = subprocess.run(command, env={**os.environ, "LD_LIBRARY_PATH": folder}, capture_output=True, text=True, timeout=60)
         if done.returncode != 1 or said not in done.stderr or done.stderr.count("para: ") != 1:
             failed += 1
             print(f"FAILED: {libraries}: status {done.returncode}, expected '{said}': {done.stderr}")
@@ -56,7 +62,8 @@ def main():
         programs = {}
         for name, model, flags in (("one", "mlp", []), ("two", "mlp", ["--ranks=2", "--plan=ddp"]), ("images", "cnn", [])):
             source = harness.SHARED / harness.MODELS[model]
-            harness.call([harness.PARA_OPT, str(source / "model.onnx"), "--train", "--target=cuda", "--arch=sm_80", *harness.freeze_flags(source), *flags, "-o", f"{folder}/{name}"])
+            harness.call([harness.PARA_OPT, str(source / "model.onnx"), "--train", "--target=cuda", "--arch=sm_80", *harness.freeze_flags(source), *flags,
+                          "-o", f"{folder}/{name}"])
             programs[name] = (f"{folder}/{name}", source / "test_data_set_0")
         good = {"DRIVER": (NEW["DRIVER"], None)}
         one, two, images = programs["one"], programs["two"], programs["images"]
@@ -70,7 +77,8 @@ def main():
         expect(*two, {**good, "NCCL": (21800, "ncclCommSplit")}, "para: this machine's NCCL is too old: it has no ncclCommSplit; 2.18 or later is needed")
         expect(*images, {**good, "BLAS": (120000, None)}, ": libcudnn.so.9 (cuDNN 9) is not there: it computes this program's convolutions")
         expect(*images, {**good, "BLAS": (120000, None), "DNN": (8907, None)}, "this machine's cuDNN is 8.9; 9.0 or later is needed")
-        expect(*images, {**good, "BLAS": (120000, None), "DNN": (90000, "cudnnConvolutionForward")}, "this machine's cuDNN is too old: it has no cudnnConvolutionForward; version 9 or later is needed")
+        expect(*images, {**good, "BLAS": (120000, None), "DNN": (90000, "cudnnConvolutionForward")},
+               "this machine's cuDNN is too old: it has no cudnnConvolutionForward; version 9 or later is needed")
     return 1 if failed else 0
 
 
