@@ -29,25 +29,25 @@ public:
   }
   bool sharesCores() const override { return availableCores() == sysconf(_SC_NPROCESSORS_ONLN); }
   Status send(int64_t to, const void *data, int64_t bytes) override {
+    Waiting waiting(*this);
     if (shared)
       return shared->send(to, data, bytes);
-    Waiting waiting(*this);
     return inPieces(bytes, [&](int64_t at, int count) {
       return MPI_Send(static_cast<const char *>(data) + at, count, MPI_BYTE, int(to), 0, communicator);
     });
   }
   Status receive(int64_t from, void *data, int64_t bytes) override {
+    Waiting waiting(*this);
     if (shared)
       return shared->receive(from, data, bytes);
-    Waiting waiting(*this);
     return inPieces(bytes, [&](int64_t at, int count) {
       return MPI_Recv(static_cast<char *>(data) + at, count, MPI_BYTE, int(from), 0, communicator, MPI_STATUS_IGNORE);
     });
   }
   Status barrier() override {
+    Waiting waiting(*this);
     if (shared)
       return shared->barrier();
-    Waiting waiting(*this);
     int code = MPI_Barrier(communicator);
     return code == MPI_SUCCESS ? Status::success() : Status::error(mpiError(code));
   }
