@@ -129,6 +129,14 @@ int copyToDevice(Address to, const void *from, size_t bytes, Handle handle) {
                     }));
   return Success;
 }
+/// A word comes in one piece, as by a device: threads of the host may look at it meanwhile.
+void putOnHost(void *to, const char *from, size_t bytes) {
+  uint32_t word;
+  if (bytes != sizeof(word) || reinterpret_cast<uintptr_t>(to) % sizeof(word))
+    return bytes ? void(std::memcpy(to, from, bytes)) : void();
+  std::memcpy(&word, from, sizeof(word));
+  __atomic_store_n(static_cast<uint32_t *>(to), word, __ATOMIC_RELAXED);
+}
 int copyToHost(void *to, Address from, size_t bytes, Handle handle) {
   Stream *stream = machine().streamOf(handle, "cuMemcpyDtoHAsync");
   bool isAsynchronous = isPinned(to, bytes, "cuMemcpyDtoHAsync");
@@ -136,9 +144,9 @@ int copyToHost(void *to, Address from, size_t bytes, Handle handle) {
     forbidInCapture("cuMemcpyDtoHAsync to memory that is not pinned");
   machine().enqueue(stream, "copy to the host", nullptr, std::function<std::function<Step()>()>([=] {
                       if (isAsynchronous) // Whoever reads it too early shall notice.
-                        std::memset(to, 0xff, bytes);
+                        putOnHost(to, std::string(bytes, '\xff').data(), bytes);
                       return [=] {
-                        std::memcpy(to, memory().read(uintptr_t(from), bytes), bytes);
+                        putOnHost(to, memory().read(uintptr_t(from), bytes), bytes);
                         return Step::Done;
                       };
                     }));
