@@ -51,8 +51,10 @@ para_context::Address para_context::scratchFor(int32_t stream, int64_t bytes) {
   Scratch &mine = scratch[stream];
   if (mine.bytes >= bytes)
     return mine.address;
-  if (captureProblem) // It cannot be had in a capture, and the first run has taken what is needed.
+  if (captureProblem) { // It cannot be had in a capture, and the first run has taken what is needed: this one is another.
+    *captureProblem = "its calls are not those of its first run";
     return 0;
+  }
   if (mine.address) {
     // What is under way may use it still.
     driver.cuStreamSynchronize(streams[stream]);

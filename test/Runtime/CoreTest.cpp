@@ -2,6 +2,7 @@
 #include "TestSupport.h"
 
 #include "core/Data.h"
+#include "core/Environment.h"
 #include "core/Flags.h"
 #include "core/Hyper.h"
 #include "core/Init.h"
@@ -128,6 +129,41 @@ TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_TRUE(has(message(tensor("\"shape\":\"x\",\"dims\":[],\"local\":[],\"offset\":0")), "'shape' is not a list"));
   Manifest manifest;
   EXPECT_EQ(parseManifest("{", 1, manifest).message(), "manifest: not JSON");
+}
+
+TEST(Manifest, ReadsWhichStagesExchangeMessages) {
+  auto read = [](const std::string &messages, Manifest &manifest) {
+    std::string stage = "{\"arena_bytes\":64,\"actions\":[],\"tensors\":[]}";
+    std::string text = "{\"version\":1,\"model\":\"m\",\"mode\":\"infer\",\"mesh\":[{\"name\":\"pipeline\",\"size\":2}],\"communicators\":[{\"axes\":[]}],"
+                       "\"messages\":" + messages + ",\"stages\":[" + stage + "," + stage + "]}";
+    return parseManifest(text.data(), text.size(), manifest).message();
+  };
+  Manifest manifest;
+  EXPECT_EQ(read("[[0,1],[1,0]]", manifest), "");
+  EXPECT_EQ(manifest.messages, (std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 0}}));
+  EXPECT_EQ(manifest.lines(), 3); // the communicator's before them
+  for (const char *wrong : {"[[0]]", "[[0,2]]", "[[1,1]]", "[[-1,0]]", "[0,1]"}) {
+    Manifest other;
+    EXPECT_EQ(read(wrong, other), "manifest: 'messages' holds something other than pairs of stages") << wrong;
+  }
+}
+
+TEST(Environment, IsWhatItCanBe) {
+  unsetenv("PARA_REHEARSE_SEED");
+  EXPECT_EQ(numberOf(Setting::RendezvousTimeout), 60);
+  EXPECT_EQ(seedOf(Setting::RehearseSeed), 1u);
+  EXPECT_OK(checkEnvironment());
+  for (auto [name, value, needed] : {std::tuple{"PARA_RENDEZVOUS_TIMEOUT", "0", "seconds from 0.1 to 1000000 are needed"},
+                                     {"PARA_BIND", "yes", "1 binds ranks to the cores next to their GPUs, 0 does not"},
+                                     {"PARA_REGISTER_BUFFERS", "2", "1 registers the arena with NCCL where that is possible, 0 does not"}}) {
+    setenv(name, value, 1);
+    EXPECT_EQ(checkEnvironment().message(), std::string(name) + "=" + value + ": " + needed);
+    unsetenv(name);
+  }
+  setenv("PARA_REHEARSE_SEED", "9007199254740993", 1); // more than a double holds
+  EXPECT_EQ(seedOf(Setting::RehearseSeed), 9007199254740993u);
+  unsetenv("PARA_REHEARSE_SEED");
+  EXPECT_FALSE(isOn(Setting::Rehearse));
 }
 
 TEST(Schedule, FollowsTheFormulas) {

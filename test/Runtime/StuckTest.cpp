@@ -116,6 +116,13 @@ TEST(Stuck, ARankTellsHowItRan) {
   EXPECT_TRUE(has(outcome.err, "para: rank 3 has its arena registered with 0 communicators (PARA_REGISTER_BUFFERS=0)\n"));
 }
 
+TEST(Stuck, WhatCannotBeCapturedRunsCallByCall) {
+  Outcome outcome = runCommand("PARA_TEST_FAULT=grow " PARA_TEST_BIN "/runtime-stuck-program --repeat 3 --verbose");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "para: rank 3 runs its step call by call: its calls are not those of its first run\n"));
+  EXPECT_TRUE(has(outcome.err, "para: rank 2 runs its step as a CUDA graph of ")); // the others' are graphs all the same
+}
+
 TEST(Stuck, TheTimeIsANumber) {
   Outcome outcome = fault("none", "PARA_COMMUNICATION_TIMEOUT=soon");
   EXPECT_EQ(outcome.status, 1);
