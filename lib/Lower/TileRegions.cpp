@@ -19,7 +19,7 @@ class Grower {
 public:
   Grower(TileRegion &region, FactsCache &facts) : region(region), facts(facts) {}
 
-  /// From the seed to all users of scores, and to the products that these take scores from, too. False where scores leave.
+  /// From the seed to all users of scores, and to the products that these take scores from, too. False where they do not fit together.
   bool run() {
     SmallVector<Value> work;
     auto add = [&](Operation *op, bool isRow) {
@@ -43,11 +43,11 @@ public:
         const OpFacts &f = facts.get(user);
         if (!isRow && isMatrixProduct(user)) {
           region.sums.insert(user);
-        } else if (!isRow && f.reduction) {
-          if (!isOverColumns(user, region.space, facts))
-            return false;
+        } else if (!isRow && f.reduction && isOverColumns(user, region.space, facts)) {
           region.reductions.insert(user);
           add(user, true);
+        } else if (!isRow && !takesOwnElement(user, v)) {
+          region.stored.insert(v);
         } else if (f.element && !f.reduction && !f.accumulate && sizeOf(user->getResult(0)) == region.space.scores() &&
                    user->getBlock() == region.seed->getBlock()) {
           add(user, false);
@@ -57,9 +57,18 @@ public:
           if (leadsToScores(user))
             add(user, true);
         } else if (!isRow) {
-          return false;
+          region.stored.insert(v);
         }
       }
+    }
+    for (Operation *op : llvm::to_vector(region.sums)) {
+      auto product = region.productOf(op);
+      if (product && !product->makesScores && !region.rows.contains(op->getOperand(product->other)))
+        continue;
+      region.sums.remove(op);
+      for (Value v : op->getOperands())
+        if (region.scores.contains(v))
+          region.stored.insert(v);
     }
     return isAligned();
   }
@@ -105,7 +114,14 @@ private:
     return false;
   }
 
-  /// Each op takes scores at its own element, and rows at its own row; sums take scores once.
+  bool takesOwnElement(Operation *op, Value v) {
+    const OpFacts &f = facts.get(op);
+    return f.element && !f.reduction && llvm::all_of(f.accesses, [&](const OpAccess &access) {
+             return op->getOperand(access.operand) != v || keepsRow(op, f, access, 0);
+           });
+  }
+
+  /// Each op takes scores at its own element, and rows at its own row.
   bool isAligned() {
     for (Operation *op : region.ops) {
       const OpFacts &f = facts.get(op);
@@ -123,10 +139,7 @@ private:
           return false;
       }
     }
-    return llvm::all_of(region.sums, [&](Operation *op) {
-      auto product = region.productOf(op);
-      return product && !product->makesScores && !region.rows.contains(op->getOperand(product->other));
-    });
+    return true;
   }
 
   TileRegion &region;

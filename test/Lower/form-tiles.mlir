@@ -1,4 +1,4 @@
-// Intent: what stands between two products of attention becomes one kernel with them; scores that anything else reads stay where they are.
+// Intent: what stands between two products of attention becomes one kernel with them.
 // RUN: para-opt %s --para-form-tiles | FileCheck %s
 
 // The heads' transposes are in the kernel, too; of each row the backward pass would find the maximum and the sum.
@@ -25,9 +25,10 @@ func.func @attention(%q: tensor<2x32x3x16xf32>, %k: tensor<2x24x3x16xf32>, %v: t
   return %y : tensor<2x32x3x8xf32>
 }
 
-// Weights that are a result, too.
+// Weights that are a result, too, are stored once.
 // CHECK-LABEL: func.func @weights(
-// CHECK-NOT: rt.fused
+// CHECK-NEXT: %[[R:.*]]:2 = rt.fused %arg0, %arg1, %arg2 attributes {{.*}}rt.tiles = array<i64: 0, 32, 24>
+// CHECK: return %[[R]]#0, %[[R]]#1
 func.func @weights(%q: tensor<32x16xf32>, %k: tensor<24x16xf32>, %v: tensor<24x8xf32>) -> (tensor<32x8xf32>, tensor<32x24xf32>) {
   %s = para.dot %q, %k batch [] x [] contract [1] x [1] : tensor<32x16xf32>, tensor<24x16xf32> -> tensor<32x24xf32>
   %m = para.reduce max %s [1] : tensor<32x24xf32> -> tensor<32xf32>
