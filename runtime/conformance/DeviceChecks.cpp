@@ -128,7 +128,8 @@ Status checkLists(Suite &suite) {
     PARA_TRY(suite.device.run(&keys[which], [&] { return para_copy(suite.context(), 0, suite.at(shift), suite.at(0), bytes, "over"); }));
     PARA_TRY(suite.device.read(0, found.data(), bytes + shift));
     if (found != expected)
-      return Status::error(format("rank %lld: list %d of three, in turn %d: a copy of %lld bytes is not as it should be", (long long)suite.world.rank(), which, turn, (long long)bytes));
+      return Status::error(format("rank %lld: list %d of three, in turn %d: a copy of %lld bytes is not as it should be", (long long)suite.world.rank(), which, turn,
+                                  (long long)bytes));
   }
   return Status::success();
 }
@@ -174,7 +175,9 @@ Status checkKernels(Suite &suite) {
 /// All layouts and types, with small whole numbers, so that all orders of adding give the same.
 Status checkProducts(Suite &suite) {
   static std::vector<std::unique_ptr<para_matmul_desc>> descs; // Back ends know them by their address.
-  for (auto [type, resultType] : {std::pair{PARA_F32, PARA_F32}, {PARA_F64, PARA_F64}, {PARA_F16, PARA_F16}, {PARA_BF16, PARA_BF16}, {PARA_F16, PARA_F32}, {PARA_BF16, PARA_F32}})
+  constexpr std::pair<int32_t, int32_t> types[] = {{PARA_F32, PARA_F32},   {PARA_F64, PARA_F64}, {PARA_F16, PARA_F16},
+                                                   {PARA_BF16, PARA_BF16}, {PARA_F16, PARA_F32}, {PARA_BF16, PARA_F32}};
+  for (auto [type, resultType] : types)
     for (const auto &sizes : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {5, 7, 3}, {16, 24, 8}, {1, 33, 20}, {9, 1, 2}, {4, 3, 0}})
       for (int variant = 0; variant < 8; ++variant) {
         int64_t m = sizes[0], n = sizes[1], k = sizes[2];
@@ -195,7 +198,8 @@ Status checkProducts(Suite &suite) {
             sum += left(i / n * desc->a_row_stride + p * desc->a_column_stride) * right(p * desc->b_row_stride + i % n * desc->b_column_stride);
           return sum;
         };
-        suite.add({format("%s product %lld x %lld x %lld into %s, variant %d", dtypeName(DType(dtype)), (long long)m, (long long)n, (long long)k, dtypeName(DType(result)), variant),
+        suite.add({format("%s product %lld x %lld x %lld into %s, variant %d", dtypeName(DType(dtype)), (long long)m, (long long)n, (long long)k,
+                          dtypeName(DType(result)), variant),
                    {{a, elements(dtype, m * k, left)}, {b, elements(dtype, k * n, right)}, {c, elements(result, m * n, small)}},
                    {{c, elements(result, m * n, expected)}}, [&suite, desc = desc.get(), a, b, c] {
                      return para_matmul(suite.context(), 0, desc, suite.at(a), suite.at(b), suite.at(c), "product");

@@ -98,7 +98,9 @@ Status checkMessages(Suite &suite) {
   constexpr int64_t sizes[] = {1, 8, 77, 4096, 100003};
   int axis = suite.manifest.axisIndex("pipeline");
   int64_t stages = suite.manifest.mesh[size_t(axis)].size, stage = suite.manifest.coordinates(suite.world.rank())[size_t(axis)];
-  auto content = [](int64_t from, int64_t to, int64_t bytes) { return elements(PARA_U8, bytes, [=](int64_t i) { return double((i * 13 + from * 50 + to * 7 + bytes) % 251); }); };
+  auto content = [](int64_t from, int64_t to, int64_t bytes) {
+    return elements(PARA_U8, bytes, [=](int64_t i) { return double((i * 13 + from * 50 + to * 7 + bytes) % 251); });
+  };
   auto tag = [&](int64_t from, int64_t to, size_t message) { return (int64_t(1) << 33) + (from * stages + to) * 100 + int64_t(message); };
   para_context *ctx = suite.context();
   // All sends come first: one that waits for its receiver must not hold up what is behind it.

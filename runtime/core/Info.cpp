@@ -35,7 +35,7 @@ std::string helpText(const Manifest &manifest, const std::string &program) {
           "  --ranks N, --threads T ranks (as compiled) and threads a rank (default: cores / ranks)\n"
           "  --trace FILE           Perfetto trace of all ranks\n"
           "  --progress=WHEN        auto, always, never\n"
-          "  --verbose              also tell what memory libraries took\n"
+          "  --verbose              also tell how steps ran, and what memory libraries took\n"
           "  --dump-state FILE      parameters, states and outputs at the end, as .npz\n";
   if (manifest.isTraining())
     text += "  --dump-grads FILE      gradients of the first step, as .npz\n";

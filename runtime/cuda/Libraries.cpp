@@ -56,7 +56,13 @@ Status loadBlas(Blas &into) {
                          "matrix products; install it or put its folder into LD_LIBRARY_PATH");
   std::string missing;
   PARA_BLAS_SYMBOLS(PARA_FIND_SYMBOL)
-  return missing.empty() ? Status::success() : tooOld("cuBLASLt", missing, "that of CUDA 12.0");
+  if (!missing.empty())
+    return tooOld("cuBLASLt", missing, "that of CUDA 12.0");
+  constexpr size_t least = 120000;
+  size_t version = into.cublasLtGetVersion();
+  if (version >= least)
+    return Status::success();
+  return Status::error(format("this machine's cuBLASLt is %zu.%zu; 12.0 or later is needed", version / 10000, version / 100 % 100));
 }
 
 Status loadDnn(Dnn &into) {
@@ -68,7 +74,12 @@ Status loadDnn(Dnn &into) {
                          "its folder into LD_LIBRARY_PATH");
   std::string missing;
   PARA_DNN_SYMBOLS(PARA_FIND_SYMBOL)
-  return missing.empty() ? Status::success() : tooOld("cuDNN", missing, "version 9");
+  if (!missing.empty())
+    return tooOld("cuDNN", missing, "version 9");
+  constexpr size_t least = 90000, leastOfEight = 1000;
+  size_t version = into.cudnnGetVersion(); // 8.9.7 is 8907, 9.1.0 is 90100
+  size_t major = version < least ? version / leastOfEight : version / 10000, minor = version < least ? version / 100 % 10 : version / 100 % 100;
+  return version >= least ? Status::success() : Status::error(format("this machine's cuDNN is %zu.%zu; 9.0 or later is needed", major, minor));
 }
 
 Status loadNccl(Nccl &into) {

@@ -165,6 +165,12 @@ bool Watch::look(double seconds) {
   }
   if (now == Phase::Enqueues || now == Phase::Waits)
     if (std::string found = ctx->communicators->findError(); !found.empty()) {
+      // Whoever saw a rank die tells more of it: let that be first.
+      constexpr useconds_t moment = 500000;
+      for (useconds_t waited = 0; waited < moment && ctx->world->failedRank() < 0; waited += moment / 10)
+        usleep(moment / 10);
+      if (ctx->world->failedRank() >= 0)
+        return failed = true;
       std::lock_guard<std::mutex> lock(mutex);
       const Calls::Entry *entry = oldest();
       report(entry ? entry->what.op : "the step", found + (entry ? ", while " + nameOf(entry->what) + " was under way" : ""));

@@ -1,8 +1,8 @@
 //===- Watch.h - Communication that does not get on -------------*- C++ -*-===//
 //
 // NCCL waits for ever for a rank that does not come. So the device itself notes, in pinned memory, where it is: a word a stream, written before
-// and behind each communication, by copies out of a table of numbers that are part of a CUDA graph as everything else is. A thread of each rank reads the words, tells the
-// other ranks of the host that this one gets on (ControlBlock), and asks NCCL for errors, whatever the host program does meanwhile. Where a
+// and behind each communication, by copies out of a table of numbers that are part of a CUDA graph as everything else is. A thread of each rank reads
+// the words, tells the other ranks that this one gets on (World), and asks NCCL for errors, whatever the host program does meanwhile. Where a
 // communication has begun and no rank has got on for PARA_COMMUNICATION_TIMEOUT seconds, it names the communication and who has not come to it,
 // and ends the job. A rank whose host program works between steps, for however long, gets on; one that is stopped does not.
 //
@@ -48,7 +48,10 @@ public:
   Status start();
   /// Joins the thread; communicators may be closed then.
   void stop();
-  void addLane(Handle stream) { lanes.push_back(stream); }
+  void addLane(Handle stream) {
+    std::lock_guard<std::mutex> lock(mutex);
+    lanes.push_back(stream);
+  }
   void enter(Phase next) { phase = next; }
 
   /// Before a list is enqueued, or a graph with these calls is launched. Nothing is under way.
@@ -90,7 +93,7 @@ private:
   uint32_t numbers = 0;        ///< how many the last one has
   std::vector<Handle> lanes;
   std::vector<uint64_t> base; ///< by line: of the lists before
-  mutable std::mutex mutex;   ///< of `current` and what it has, `base`
+  mutable std::mutex mutex;   ///< of `lanes`, `current` and what it has, `base`
   std::shared_ptr<Calls> current;
   Communication enqueuing; ///< op is null while none is
   uint64_t lists = 0;      ///< begun so far

@@ -141,8 +141,9 @@ void Exchange::moved() {
 
 std::string Exchange::describeAll() const {
   std::string said;
+  static const char *const lives[] = {"", " is stopped by a signal or a debugger, and", " has ended, and"}; // as `life` counts
   for (int i = 0; i < size; ++i)
-    said += text("%s rank %d%s %s", i ? ";" : "", i, life[size_t(i)] == HasEnded ? " has ended, and" : life[size_t(i)] == IsStopped ? " is stopped by a signal or a debugger, and" : "",
+    said += text("%s rank %d%s %s", i ? ";" : "", i, lives[size_t(life[size_t(i)])],
                  std::string(seat(i).doing, strnlen(seat(i).doing, sizeof(seat(i).doing))).c_str());
   return said;
 }

@@ -24,7 +24,15 @@ std::map<uintptr_t, size_t> allocated; ///< by ncclMemAlloc
 std::vector<std::pair<Stream *, Operation>> grouped;
 
 int version(int *number) { return *number = 22800, Success; }
-const char *errorString(int result) { return result == InvalidUsage ? "invalid usage (rehearsed)" : result == RemoteError ? "remote error (rehearsed)" : result ? "an invalid argument (rehearsed)" : "success"; }
+const char *errorString(int result) {
+  switch (result) {
+  case Success: return "success";
+  case SystemError: return "no memory (rehearsed)";
+  case InvalidUsage: return "invalid usage (rehearsed)";
+  case RemoteError: return "remote error (rehearsed)";
+  }
+  return "an invalid argument (rehearsed)";
+}
 const char *lastError(Handle) { return ""; }
 
 int uniqueId(NcclId *id) {

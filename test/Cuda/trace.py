@@ -72,15 +72,18 @@ def main():
                 check("compute" in rows and len(steps[rank]) == STEPS, f"{plan}: rows of rank {rank}: {list(rows)}")
                 stage = rank * stages // ranks
                 for step in steps[rank]:
-                    inside = [event for event in mine if step["ts"] - MICROSECONDS <= event["ts"] and event["ts"] + event["dur"] <= step["ts"] + step["dur"] + MICROSECONDS]
+                    first, last = step["ts"] - MICROSECONDS, step["ts"] + step["dur"] + MICROSECONDS
+                    inside = [event for event in mine if first <= event["ts"] and event["ts"] + event["dur"] <= last]
                     found = collections.Counter(event["cat"] for event in inside)
                     check(found == expected[stage], f"{plan}: rank {rank}: a step's operations are {found}, and its calls {expected[stage]}")
                 check(len(mine) == STEPS * sum(expected[stage].values()), f"{plan}: nothing is outside of a step")
                 for row, its in rows.items():
                     for before, after in zip(its, its[1:]):
-                        check(before["dur"] >= 0 and before["ts"] + before["dur"] <= after["ts"] + MICROSECONDS, f"{plan}: rank {rank}, {row}: {before} is not done when {after} begins")
+                        done = before["dur"] >= 0 and before["ts"] + before["dur"] <= after["ts"] + MICROSECONDS
+                        check(done, f"{plan}: rank {rank}, {row}: {before} is not done when {after} begins")
             for step in range(STEPS):  # one clock: a step of all ranks has a moment in common
-                check(max(its[step]["ts"] for its in steps.values()) < min(its[step]["ts"] + its[step]["dur"] for its in steps.values()), f"{plan}: step {step} of the ranks")
+                begins, ends = zip(*((its[step]["ts"], its[step]["ts"] + its[step]["dur"]) for its in steps.values()))
+                check(max(begins) < min(ends), f"{plan}: step {step} of the ranks")
             told = [open(path).read().splitlines() for path in glob.glob(f"{folder}/ranges.*")]
             threads = sorted(line for lines in told for line in lines if line.startswith("thread "))
             check(threads == [f"thread rank {rank}" for rank in range(ranks)], f"{plan}: threads have names: {threads}")

@@ -27,7 +27,8 @@ TEST(Conformance, OfTheHost) {
 
 TEST(Conformance, OfTheHostUnderMpi) {
   for (const char *transport : {"auto", "mpi"})
-    expectConforms(runCommand(std::string("PARA_CONFORMANCE_RANKS=3 timeout 110 mpirun --oversubscribe --allow-run-as-root -n 3 " PARA_TEST_BIN "/para-conformance-host --transport ") + transport), 3);
+    expectConforms(runCommand(std::string("PARA_CONFORMANCE_RANKS=3 timeout 110 mpirun --oversubscribe --allow-run-as-root -n 3 " PARA_TEST_BIN
+                                          "/para-conformance-host --transport ") + transport), 3);
 }
 
 TEST(Conformance, OfRehearsals) {

@@ -149,7 +149,8 @@ TEST(RehearsalGraph, FindsMisuse) {
                "heap: cuMemcpyHtoDAsync from memory that is not pinned: this call is not allowed while a stream is captured");
   EXPECT_FOUND({ Bench bench; bench.as("twice"); capture(bench, [&] { bench.driver.cuStreamBeginCapture(bench.streams[0], ThreadLocal); }); },
                "twice: cuStreamBeginCapture: stream 0 is captured already");
-  EXPECT_FOUND({ Bench bench; Handle graph; bench.as("end").driver.cuStreamEndCapture(bench.streams[0], &graph); }, "end: cuStreamEndCapture: no capture began on stream 0");
+  EXPECT_FOUND({ Bench bench; Handle graph; bench.as("end").driver.cuStreamEndCapture(bench.streams[0], &graph); },
+               "end: cuStreamEndCapture: no capture began on stream 0");
   EXPECT_FOUND({ Bench bench; Handle e = capture(bench, [] {}); bench.as("in"); capture(bench, [&] { bench.driver.cuGraphLaunch(e, bench.streams[0]); }); },
                "in: cuGraphLaunch: graphs in graphs are not rehearsed");
   EXPECT_FOUND({ Bench bench; capture(bench, [&] { bench.zero(); }); bench.end(); }, "the end: 1 graphs are not destroyed");

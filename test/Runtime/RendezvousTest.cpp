@@ -49,7 +49,8 @@ TEST(Rendezvous, RanksOfTwoHostsAreOneJob) {
 }
 
 TEST(Rendezvous, SlurmsVariablesDo) {
-  std::string command = "export SLURM_STEP_NUM_TASKS=4 SLURM_STEP_ID=0 SLURM_JOB_ID=" + std::to_string(getpid()) + " SLURM_STEP_NODELIST='localhost,node[07-09]' SLURM_STEP_NUM_NODES=2; ";
+  std::string command = "export SLURM_STEP_NUM_TASKS=4 SLURM_STEP_ID=0 SLURM_JOB_ID=" + std::to_string(getpid()) + 
+                        " SLURM_STEP_NODELIST='localhost,node[07-09]' SLURM_STEP_NUM_NODES=2; ";
   for (int rank = 0; rank < 4; ++rank)
     command += "SLURM_PROCID=" + std::to_string(rank) + " SLURM_LOCALID=" + std::to_string(rank) + " timeout 60 " + stuckProgram + " --repeat 2 & pids=\"$pids $!\"; ";
   Outcome outcome = runCommand(command + "for p in $pids; do wait $p || exit 1; done");
@@ -152,5 +153,6 @@ TEST(Rendezvous, StuckRanksAreNamedAcrossHosts) {
   Outcome outcome = start({0, 1, 2, 3}, "PARA_TEST_FAULT=missing PARA_COMMUNICATION_TIMEOUT=2");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_LT(outcome.seconds, 15);
-  EXPECT_TRUE(has(outcome.err, "para: rank 2: layer.0.weight: the all-reduce on 'data' (ranks 2, 3), sequence 0 has waited 2 s, and nothing gets on; not come to it, or held up on the way: rank 3"));
+  EXPECT_TRUE(has(outcome.err, "para: rank 2: layer.0.weight: the all-reduce on 'data' (ranks 2, 3), sequence 0 has waited 2 s, and nothing gets on; "
+                               "not come to it, or held up on the way: rank 3"));
 }

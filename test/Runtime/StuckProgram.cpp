@@ -2,10 +2,11 @@
 //
 // Two stages of PARA_TEST_RANKS / 2 ranks each, `data` within a stage; each run is two collectives and a message from stage 0 to stage 1.
 // PARA_TEST_FAULT says what the last rank does in its second run: stop, missing, order (its collectives change places), message (it does not
-// receive), die, late (it sleeps for PARA_TEST_SECONDS before it enqueues), slow (a kernel of its takes so long), split (as long in small parts).
+// receive), die, leave (it ends as if it were done), late (it sleeps for PARA_TEST_SECONDS before it enqueues), slow (a kernel of its takes so long), split (as long in small parts).
 //
 //===----------------------------------------------------------------------===//
 #include "conformance/Program.h"
+#include "cuda/Context.h"
 
 #include <csignal>
 #include <unistd.h>
@@ -32,6 +33,10 @@ static para_status run(para_context *ctx, int64_t, int64_t) {
   char *arena = static_cast<char *>(para_arena(ctx));
   if (fault == "die")
     raise(SIGKILL);
+  if (fault == "leave") {
+    ctx->control->rank(ctx->rank).state = int32_t(para::runtime::RankState::Finished);
+    _exit(0);
+  }
   if (fault == "stop")
     raise(SIGSTOP);
   if (fault == "late")
