@@ -46,7 +46,7 @@ public:
         } else if (!isRow && f.reduction && isOverColumns(user, region.space, facts)) {
           region.reductions.insert(user);
           add(user, true);
-        } else if (!isRow && !takesOwnElement(user, v)) {
+        } else if (!isRow && (!takesOwnElement(user, v) || joinsAnother(user))) {
           region.stored.insert(v);
         } else if (f.element && !f.reduction && !f.accumulate && sizeOf(user->getResult(0)) == region.space.scores() &&
                    user->getBlock() == region.seed->getBlock()) {
@@ -110,6 +110,35 @@ private:
         if (sizeOf(user->getResult(0)) == region.space.allRows() && seen.insert(user).second)
           stack.push_back(user);
       }
+    }
+    return false;
+  }
+
+  /// Whether the op also takes scores of another attention, before or behind this one: a bias that several share gets its gradient from the
+  /// sum of theirs.
+  bool joinsAnother(Operation *op) {
+    llvm::SetVector<Operation *> products;
+    auto note = [&](Operation *product) { products.insert(product); };
+    for (Value v : op->getOperands())
+      addProductsOf(v, note, [](Operation *) {});
+    return llvm::any_of(products, [&](Operation *product) {
+      if (timeOf(product) != timeOf(region.seed))
+        return false;
+      bool isLater = region.seed->isBeforeInBlock(product);
+      return dependsOn(isLater ? product : region.seed, isLater ? region.seed : product);
+    });
+  }
+
+  static bool dependsOn(Operation *op, Operation *earlier) {
+    SmallVector<Operation *> stack{op};
+    llvm::DenseSet<Operation *> seen;
+    while (!stack.empty()) {
+      Operation *next = stack.pop_back_val();
+      if (next == earlier)
+        return true;
+      for (Value v : next->getOperands())
+        if (Operation *made = v.getDefiningOp(); made && !made->isBeforeInBlock(earlier) && seen.insert(made).second)
+          stack.push_back(made);
     }
     return false;
   }
