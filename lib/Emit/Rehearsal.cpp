@@ -9,6 +9,7 @@
 #include "para/Lower/Rt.h"
 
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -87,6 +88,19 @@ static void defineTensorCores(llvm::Module &module) {
 
 /// Memory of the thread itself, its arguments, and tables.
 static bool isOwn(const llvm::Value *pointer, const llvm::Function &function) {
+  // One of a vector of addresses that lanes have made of one.
+  while (pointer) {
+    if (auto *extract = llvm::dyn_cast<llvm::ExtractElementInst>(pointer))
+      pointer = extract->getVectorOperand();
+    else if (auto *place = llvm::dyn_cast<llvm::GEPOperator>(pointer); place && place->getType()->isVectorTy())
+      pointer = place->getPointerOperand();
+    else if (pointer->getType()->isVectorTy())
+      pointer = llvm::getSplatValue(pointer);
+    else
+      break;
+  }
+  if (!pointer)
+    return false;
   SmallVector<const llvm::Value *> objects;
   llvm::getUnderlyingObjects(pointer, objects, /*LI=*/nullptr, /*MaxLookup=*/0);
   return llvm::all_of(objects, [&](const llvm::Value *object) {

@@ -20,7 +20,7 @@ struct AssignMemoryPass : public para::impl::AssignMemoryPassBase<AssignMemoryPa
     auto count = getOperation()->getAttrOfType<IntegerAttr>("para.microbatches");
     FactsCache facts;
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (failed(StageMemory(func, count ? count.getInt() : 1, facts, /*mergesLaunches=*/target != "host").run()))
+      if (failed(StageMemory(func, count ? count.getInt() : 1, facts, /*hasBlocks=*/target != "host").run()))
         return signalPassFailure();
   }
 };

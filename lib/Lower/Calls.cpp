@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace para;
 
-CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func, bool joinsBatches)
-    : module(module), func(func), joinsBatches(joinsBatches), builder(module.getContext()) {
+CallBuilder::CallBuilder(ModuleOp module, func::FuncOp func, bool onGpu)
+    : module(module), func(func), onGpu(onGpu), builder(module.getContext()) {
   mesh = module->getAttrOfType<MeshAttr>("para.mesh");
   auto count = module->getAttrOfType<IntegerAttr>("para.microbatches");
   microbatches = count ? count.getInt() : 1;
@@ -150,7 +150,7 @@ View CallBuilder::pack(Operation *op, Value v, ArrayRef<int64_t> order) {
   View before = viewOf(v, facts);
   Operation *last = op->getPrevNode();
   builder.setInsertionPoint(op);
-  Value copy = joinsBatches ? findTransposed(v, order, facts) : Value();
+  Value copy = onGpu ? findTransposed(v, order, facts) : Value();
   if (!copy)
     copy = TensorBuilder(op->getLoc(), builder).transpose(v, order);
   tagSince(last, op);
@@ -165,7 +165,7 @@ View CallBuilder::pack(Operation *op, Value v, ArrayRef<int64_t> order) {
   }
   Elements elements = elementsOf(before, shapeOf(v));
   bool isInjective = llvm::all_of(before.strides, [](int64_t stride) { return stride > 0; });
-  if (joinsBatches && isInjective)
+  if (onGpu && isInjective)
     packed.try_emplace(elements, entry);
   return view;
 }
@@ -236,7 +236,7 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
   SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
   View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
-  bool joins = joinsBatches && joinBatches(op, call, a, b);
+  bool joins = onGpu && joinBatches(op, call, a, b);
   for (Value seen : followMoves(result, facts)) {
     View view = viewOf(seen, facts);
     auto strides = stridesSeenFrom(shape, shapeOf(seen), view.strides);
@@ -293,7 +293,7 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call) {
       if (!isIn(sideBatch, d) && !isIn(sideContract, d))
         order.push_back(d);
     llvm::append_range(order, sideContract);
-    std::optional<View> known = joinsBatches ? findPacked(side) : std::nullopt;
+    std::optional<View> known = onGpu ? findPacked(side) : std::nullopt;
     if (known && known->base != (left ? a : b).base)
       (left ? a : b) = *known;
     else
@@ -338,15 +338,38 @@ void CallBuilder::formConvolution(Operation *op, const Call &call) {
     y = first, w = second, x = result;
   else
     y = first, x = second, w = result;
-  SmallVector<int64_t> in(shapeOf(x).drop_front(2)), out(shapeOf(y).drop_front(2)), window(shapeOf(w).drop_front(2));
+  SmallVector<int64_t> shape(shapeOf(x)), out(shapeOf(y).drop_front(2)), window(shapeOf(w).drop_front(2)), low(call.padLow), high(call.padHigh);
+  // A GPU's library pads both sides of a dimension alike: what one side has more is put there before, or taken away behind.
+  SmallVector<int64_t> before(shape.size(), 0), after(shape.size(), 0);
+  if (onGpu)
+    for (size_t i = 0; i < low.size(); ++i) {
+      int64_t both = std::min(low[i], high[i]);
+      before[i + 2] = low[i] - both, after[i + 2] = high[i] - both;
+      shape[i + 2] += before[i + 2] + after[i + 2];
+      low[i] = high[i] = both;
+    }
+  bool isPadded = shape != SmallVector<int64_t>(shapeOf(x));
+  Operation *last = op->getPrevNode();
+  TensorBuilder t(op->getLoc(), builder);
+  Type type = result.getType();
+  if (isPadded && x == result)
+    type = RankedTensorType::get(shape, getElementTypeOrSelf(type));
+  else if (isPadded)
+    (x == first ? first : second) = t.pad(x, before, after);
+  tagSince(last, op);
   auto [a, aOffset] = contiguous(first);
   auto [b, bOffset] = contiguous(second);
   SmallVector<NamedAttribute> desc{attr("kind", call.convolution), attr("dtype", dtypeOf(result.getType())), attr("groups", call.groups),
-                                   attr("nck", {shapeOf(x)[0], shapeOf(x)[1], shapeOf(y)[1]}), attr("in", in), attr("out", out),
+                                   attr("nck", {shape[0], shape[1], shapeOf(y)[1]}), attr("in", ArrayRef<int64_t>(shape).drop_front(2)), attr("out", out),
                                    attr("window", window), attr("stride", call.strides), attr("dilation", call.dilations),
-                                   attr("pad_low", call.padLow), attr("pad_high", call.padHigh)};
-  rt::CallOp made = create(op, "convolution", {a, b}, {aOffset, bOffset}, result.getType(), desc);
-  result.replaceAllUsesWith(made.getResult(0));
+                                   attr("pad_low", low), attr("pad_high", high)};
+  rt::CallOp made = create(op, "convolution", {a, b}, {aOffset, bOffset}, type, desc);
+  Value stored = made.getResult(0);
+  if (stored.getType() != result.getType()) {
+    stored = t.slice(stored, before, shapeOf(result));
+    tagSince(made, op);
+  }
+  result.replaceAllUsesWith(stored);
 }
 
 void CallBuilder::formScatter(Operation *op, const Call &call) {

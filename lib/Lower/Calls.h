@@ -17,8 +17,8 @@ namespace para {
 
 class CallBuilder {
 public:
-  /// `joinsBatches`: operands and results are laid out so that a batch is one call of a library that knows one stride of it.
-  CallBuilder(mlir::ModuleOp module, mlir::func::FuncOp func, bool joinsBatches);
+  /// `onGpu`: of a library that knows one stride of a batch, and pads both sides of a dimension alike; operands and results are laid out for it.
+  CallBuilder(mlir::ModuleOp module, mlir::func::FuncOp func, bool onGpu);
   mlir::LogicalResult run();
 
 private:
@@ -53,7 +53,7 @@ private:
   mlir::func::FuncOp func;
   MeshAttr mesh;
   int64_t microbatches;
-  bool joinsBatches;
+  bool onGpu;
   /// Copies by the elements that they hold: a buffer, where they begin in it, and strides with sizes, largest first.
   using Elements = std::tuple<void *, int64_t, std::vector<std::pair<int64_t, int64_t>>>;
   struct Packed {

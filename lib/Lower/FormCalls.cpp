@@ -20,7 +20,7 @@ struct FormCallsPass : public para::impl::FormCallsPassBase<FormCallsPass> {
   void runOnOperation() override {
     bool failed = false;
     for (auto func : getOperation().getOps<func::FuncOp>())
-      failed |= mlir::failed(CallBuilder(getOperation(), func, /*joinsBatches=*/target != "host").run());
+      failed |= mlir::failed(CallBuilder(getOperation(), func, /*onGpu=*/target != "host").run());
     if (failed)
       signalPassFailure();
   }

@@ -28,12 +28,12 @@ namespace {
 /// What becomes one kernel.
 struct TileGroup {
   bool byColumns = false;
-  SmallVector<Operation *> sums, reductions;
+  SmallVector<Operation *> sums, reductions, stored; ///< `stored`: of scores
   SmallVector<Value> outputs; ///< of the function
   rt::FusedOp fused;
   Operation *last() const {
     Operation *result = nullptr;
-    for (Operation *op : llvm::concat<Operation *const>(sums, reductions))
+    for (Operation *op : llvm::concat<Operation *const>(sums, reductions, stored))
       if (!result || result->isBeforeInBlock(op))
         result = op;
     return result;
@@ -173,7 +173,8 @@ private:
     bool hasSum = llvm::any_of(region.sums, [&](Operation *op) {
       return timeOf(op) == timeOf(region.seed) && !region.productOf(op)->sumsRows;
     });
-    return hasMaximum && hasSum && region.space.rows * region.space.columns > 1;
+    // What is stored all the same should be little of it.
+    return hasMaximum && hasSum && region.stored.size() <= 2 && region.space.rows * region.space.columns > 1;
   }
 
   std::vector<TileGroup> divide(const TileRegion &region) {
@@ -194,10 +195,12 @@ private:
           groupOf(&op, false).reductions.push_back(&op);
         if (region.sums.contains(&op) && region.productOf(&op)->sumsRows == byColumns)
           groupOf(&op, byColumns).sums.push_back(&op);
+        if (!byColumns && op.getNumResults() == 1 && region.stored.contains(op.getResult(0)))
+          groupOf(&op, false).stored.push_back(&op);
       }
     // What needs no scores is no kernel of tiles: the others take it from where it is.
     llvm::erase_if(result, [&](const TileGroup &group) {
-      return group.sums.empty() && llvm::none_of(group.reductions, [&](Operation *op) { return isOverColumns(op, region.space, facts); });
+      return group.sums.empty() && group.stored.empty() && llvm::none_of(group.reductions, [&](Operation *op) { return isOverColumns(op, region.space, facts); });
     });
     return result;
   }
@@ -266,6 +269,8 @@ private:
       include(op);
     for (Operation *op : group.reductions)
       include(op);
+    for (Operation *op : group.stored)
+      include(op);
     while (!work.empty()) {
       Value v = work.pop_back_val();
       Operation *op = v.getDefiningOp();
@@ -298,6 +303,9 @@ private:
     for (Operation *op : group.reductions)
       if (llvm::any_of(op->getUsers(), [&](Operation *user) { return !members.contains(user) || isSharedWithOthers(region, groups, number, user); }))
         group.outputs.push_back(op->getResult(0));
+    madeOutputs.insert(group.outputs.begin(), group.outputs.end());
+    for (Operation *op : group.stored) // which other kernels make again
+      group.outputs.push_back(op->getResult(0));
     if (group.outputs.empty())
       return false;
 
@@ -349,7 +357,6 @@ private:
     for (Value v : group.outputs)
       yielded.push_back(local.lookup(v));
     rt::YieldOp::create(builder, fused.getLoc(), yielded);
-    madeOutputs.insert(group.outputs.begin(), group.outputs.end());
     TileBody tiles;
     FactsCache inside; // by op: those of a body go with it
     return TileBody::analyze(body, space, inside, tiles);
@@ -357,7 +364,7 @@ private:
 
   static SmallVector<Value> rootsOf(const TileGroup &group) {
     SmallVector<Value> roots;
-    for (Operation *op : llvm::concat<Operation *const>(group.sums, group.reductions))
+    for (Operation *op : llvm::concat<Operation *const>(group.sums, group.reductions, group.stored))
       roots.push_back(op->getResult(0));
     return roots;
   }

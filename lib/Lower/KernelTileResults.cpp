@@ -83,6 +83,21 @@ void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRa
   leaveDepth(emitter);
 }
 
+void KernelTiles::storeScores(KernelEmitter &emitter, Value v, ArrayRef<Value> elements) {
+  SmallVector<AffineExpr> place = space.scoreIndex(shapeOf(v), b.getContext());
+  for (int64_t r = 0; r < body.outerOfThread; ++r)
+    for (int64_t c = 0; c < body.innerOfThread; ++c) {
+      Value inside = outerInside[r];
+      if (innerInside[c])
+        inside = inside ? arith::AndIOp::create(b, inside, innerInside[c]).getResult() : innerInside[c];
+      where(inside, [&] {
+        moveTo(emitter, r, c);
+        emitter.store(elements[r * body.innerOfThread + c], emitter.pointers.lookup(v), getElementTypeOrSelf(v.getType()), shapeOf(v), place);
+        emitter.finishBody();
+      });
+    }
+}
+
 /// What is one number a row, by the first of the threads that have it.
 void KernelTiles::storeRows(KernelEmitter &emitter) {
   if (body.rowOutputs.empty())

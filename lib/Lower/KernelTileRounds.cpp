@@ -24,6 +24,9 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
       sums.push_back(&sum);
       roots.insert(sum.score);
     }
+  for (const TileStore &store : body.stores)
+    if (store.round == round)
+      roots.insert(store.value);
   // What the round is made of.
   for (size_t i = 0; i < roots.size(); ++i)
     if (Operation *op = roots[i].getDefiningOp(); op && !facts.get(op).reduction)
@@ -97,7 +100,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
           in[number * outer + r] = scalar::combine(b, cast<ElementOpInterface>(op).getCombiner(), in[number * outer + r], terms[r * inner + c]);
     };
     size_t firstSum = reductions.size() * outer;
-    if (body.maximum) {
+    if (body.maximum && round == 0) {
       Type scalar = scalarOf(body.maximum);
       Values e = evaluate(body.maximum->getOperand(0), identityOf(body.maximum)), scales;
       Value lowest = arith::ConstantOp::create(b, b.getFloatAttr(scalar, APFloat::getLargest(cast<FloatType>(scalar).getFloatSemantics(), /*Negative=*/true)));
@@ -126,6 +129,9 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
       for (auto [number, op] : llvm::enumerate(reductions))
         addRows(number, op, evaluate(op->getOperand(0), identityOf(op)));
     }
+    for (const TileStore &store : body.stores)
+      if (store.round == round)
+        storeScores(emitter, store.value, evaluate(store.value, zeroLike(store.value)));
     size_t next = firstSum;
     for (const TileSum *sum : sums) {
       size_t count = outer * body.sumsOf(sum->depth);

@@ -50,6 +50,7 @@ private:
   // KernelTileResults.cpp
   void storeSum(KernelEmitter &emitter, const TileSum &sum, mlir::ValueRange elements);
   void storeTogether(KernelEmitter &emitter, const TileSum &sum, mlir::ValueRange elements);
+  void storeScores(KernelEmitter &emitter, mlir::Value v, llvm::ArrayRef<mlir::Value> elements);
   void storeRows(KernelEmitter &emitter);
   void describe(const KernelEmitter &emitter);
 

@@ -20,7 +20,7 @@ public:
   Recorder(ImplicitLocOpBuilder &b, Operation *op, OpFacts &facts) : ElementEmitter(b), op(op), facts(facts) {}
 
   Value operand(unsigned number, ArrayRef<Coordinate> index) override {
-    OpAccess access{number, {}, false};
+    OpAccess access{number, {}, false, isGuarded};
     for (const Coordinate &c : index) {
       access.index.push_back(c.affine);
       access.dynamic |= c.dynamic != nullptr;
@@ -34,13 +34,17 @@ public:
   Value shardBegin(ArrayRef<StringRef>, int64_t, int64_t) override { return place(b.getI64Type()); }
   Value shardValid(ArrayRef<StringRef>, int64_t, int64_t) override { return place(b.getI64Type()); }
   Value guarded(Value condition, function_ref<Value()> make, Value otherwise) override {
-    return arith::SelectOp::create(b, condition, make(), otherwise);
+    bool outer = std::exchange(isGuarded, true);
+    Value made = make();
+    isGuarded = outer;
+    return arith::SelectOp::create(b, condition, made, otherwise);
   }
   Value table(DenseElementsAttr values, const Coordinate &) override { return place(values.getElementType()); }
   Type elementType(Type scalar) override { return scalar; }
 
   Value last;
   SmallVector<Value> pulled;
+  bool isGuarded = false;
 
 private:
   Value place(Type type) {

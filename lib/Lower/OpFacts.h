@@ -22,6 +22,8 @@ struct OpAccess {
   llvm::SmallVector<mlir::AffineExpr> index;
   /// Some coordinate depends on data.
   bool dynamic;
+  /// Read where a condition holds only.
+  bool guarded = false;
 };
 
 struct OpFacts {

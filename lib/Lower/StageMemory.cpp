@@ -20,8 +20,8 @@ static constexpr int64_t mostUnshared = 256 << 10, mostUpdatesTogether = 256 << 
 /// Likewise of parts of sums in the backward pass, and of all of these together: they are there when activations no longer are.
 static constexpr int64_t mostParts = 16 << 20, mostPartsTogether = 256 << 20;
 
-StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches)
-    : func(func), microbatches(microbatches), facts(facts), mergesLaunches(mergesLaunches), limits(limitUnderWay(func)) {}
+StageMemory::StageMemory(func::FuncOp func, int64_t microbatches, FactsCache &facts, bool hasBlocks)
+    : func(func), microbatches(microbatches), facts(facts), hasBlocks(hasBlocks), limits(limitUnderWay(func)) {}
 
 LogicalResult StageMemory::run() {
   int64_t now = 0;
@@ -141,7 +141,7 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   MLIRContext *ctx = op->getContext();
   bool same = true;
   std::set<std::pair<void *, std::vector<const void *>>> seen; // value at coordinates
-  std::function<void(Value, SmallVector<AffineExpr>, bool, ArrayRef<int64_t>)> follow = [&](Value x, SmallVector<AffineExpr> index, bool dynamic,
+  std::function<void(Value, SmallVector<AffineExpr>, bool, ArrayRef<int64_t>)> follow = [&](Value x, SmallVector<AffineExpr> index, bool isElsewhere,
                                                                                            ArrayRef<int64_t> loops) {
     if (!same)
       return;
@@ -149,11 +149,11 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
       SmallVector<AffineExpr> dims;
       for (unsigned d = 0; d < loops.size(); ++d)
         dims.push_back(getAffineDimExpr(d, ctx));
-      same = !dynamic && productOf(loops) == sizeOf(x) && sameFunction(linearize(index, shapeOf(x), ctx), linearize(dims, loops, ctx), loops);
+      same = !isElsewhere && productOf(loops) == sizeOf(x) && sameFunction(linearize(index, shapeOf(x), ctx), linearize(dims, loops, ctx), loops);
       return;
     }
     Operation *member = x.getDefiningOp();
-    std::vector<const void *> place{dynamic ? x.getAsOpaquePointer() : nullptr, loops.data()};
+    std::vector<const void *> place{isElsewhere ? x.getAsOpaquePointer() : nullptr, loops.data()};
     for (AffineExpr e : index)
       place.push_back(e.getAsOpaquePointer());
     if (!member || !seen.insert({x.getAsOpaquePointer(), place}).second)
@@ -162,7 +162,8 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
       SmallVector<AffineExpr> next;
       for (AffineExpr e : access.index)
         next.push_back(linearForm(e.replaceDims(index), loops).toExpr(ctx));
-      follow(member->getOperand(access.operand), next, dynamic || access.dynamic, loops);
+      // Where an element is not wanted, some other is read in its place, which another block may write.
+      follow(member->getOperand(access.operand), next, isElsewhere || access.dynamic || (hasBlocks && access.guarded), loops);
     }
   };
   // All outputs are stored after all is loaded, but only at one element (or one vector) at a time.
@@ -305,9 +306,9 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
-      if (mergesLaunches && getPhase(&op) == Phase::Update && (bytesOf(v) <= mostUnshared || updatesTogether + bytesOf(v) <= mostUpdatesTogether))
+      if (hasBlocks && getPhase(&op) == Phase::Update && (bytesOf(v) <= mostUnshared || updatesTogether + bytesOf(v) <= mostUpdatesTogether))
         first = std::min(first, firstUpdate), last = end, updatesTogether += bytesOf(v);
-      else if (mergesLaunches && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)
+      else if (hasBlocks && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)
         last = end, partsTogether += bytesOf(v);
       for (const Copy &copy : copies) // read again when its phase ends
         if (copy.from == v)

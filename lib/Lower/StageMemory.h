@@ -28,8 +28,8 @@ struct StageAction {
 
 class StageMemory {
 public:
-  /// `mergesLaunches`: small values of the update share no bytes, so that launches may change places (MergeLaunches.h).
-  StageMemory(mlir::func::FuncOp func, int64_t microbatches, FactsCache &facts, bool mergesLaunches);
+  /// `hasBlocks`: small values of the update share no bytes, so that launches may change places (MergeLaunches.h).
+  StageMemory(mlir::func::FuncOp func, int64_t microbatches, FactsCache &facts, bool hasBlocks);
   mlir::LogicalResult run();
 
 private:
@@ -75,7 +75,7 @@ private:
   mlir::func::FuncOp func;
   int64_t microbatches;
   FactsCache &facts;
-  bool mergesLaunches;
+  bool hasBlocks;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> limits; ///< of messages under way
   std::vector<StageAction> actions;
   int64_t slots = 1, slotBytes = 0, slotBase = 0, arenaBytes = 0;

@@ -208,7 +208,7 @@ private:
 
 SmallVector<std::pair<int64_t, int64_t>> para::findNeededTiles(const TileBody &body, FactsCache &facts) {
   const TileSpace &space = body.space;
-  if (space.rows * space.columns > mostElements || (!body.maximum && !body.reductions.empty()) || body.sums.empty())
+  if (space.rows * space.columns > mostElements || (!body.maximum && !body.reductions.empty()) || body.sums.empty() || !body.stores.empty())
     return {};
   auto module = body.block->getParentOp()->getParentOfType<ModuleOp>();
   int64_t outerTiles = llvm::divideCeil(space.outer(), body.outerTile()), innerTiles = llvm::divideCeil(space.inner(), body.innerTile());

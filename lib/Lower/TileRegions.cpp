@@ -19,7 +19,7 @@ class Grower {
 public:
   Grower(TileRegion &region, FactsCache &facts) : region(region), facts(facts) {}
 
-  /// From the seed to all users of scores, and to the products that these take scores from, too. False where scores leave.
+  /// From the seed to all users of scores, and to the products that these take scores from, too. False where they do not fit together.
   bool run() {
     SmallVector<Value> work;
     auto add = [&](Operation *op, bool isRow) {
@@ -43,11 +43,11 @@ public:
         const OpFacts &f = facts.get(user);
         if (!isRow && isMatrixProduct(user)) {
           region.sums.insert(user);
-        } else if (!isRow && f.reduction) {
-          if (!isOverColumns(user, region.space, facts))
-            return false;
+        } else if (!isRow && f.reduction && isOverColumns(user, region.space, facts)) {
           region.reductions.insert(user);
           add(user, true);
+        } else if (!isRow && (!takesOwnElement(user, v) || joinsAnother(user))) {
+          region.stored.insert(v);
         } else if (f.element && !f.reduction && !f.accumulate && sizeOf(user->getResult(0)) == region.space.scores() &&
                    user->getBlock() == region.seed->getBlock()) {
           add(user, false);
@@ -57,9 +57,18 @@ public:
           if (leadsToScores(user))
             add(user, true);
         } else if (!isRow) {
-          return false;
+          region.stored.insert(v);
         }
       }
+    }
+    for (Operation *op : llvm::to_vector(region.sums)) {
+      auto product = region.productOf(op);
+      if (product && !product->makesScores && !region.rows.contains(op->getOperand(product->other)))
+        continue;
+      region.sums.remove(op);
+      for (Value v : op->getOperands())
+        if (region.scores.contains(v))
+          region.stored.insert(v);
     }
     return isAligned();
   }
@@ -105,7 +114,43 @@ private:
     return false;
   }
 
-  /// Each op takes scores at its own element, and rows at its own row; sums take scores once.
+  /// Whether the op also takes scores of another attention, before or behind this one: a bias that several share gets its gradient from the
+  /// sum of theirs.
+  bool joinsAnother(Operation *op) {
+    llvm::SetVector<Operation *> products;
+    auto note = [&](Operation *product) { products.insert(product); };
+    for (Value v : op->getOperands())
+      addProductsOf(v, note, [](Operation *) {});
+    return llvm::any_of(products, [&](Operation *product) {
+      if (timeOf(product) != timeOf(region.seed))
+        return false;
+      bool isLater = region.seed->isBeforeInBlock(product);
+      return dependsOn(isLater ? product : region.seed, isLater ? region.seed : product);
+    });
+  }
+
+  static bool dependsOn(Operation *op, Operation *earlier) {
+    SmallVector<Operation *> stack{op};
+    llvm::DenseSet<Operation *> seen;
+    while (!stack.empty()) {
+      Operation *next = stack.pop_back_val();
+      if (next == earlier)
+        return true;
+      for (Value v : next->getOperands())
+        if (Operation *made = v.getDefiningOp(); made && !made->isBeforeInBlock(earlier) && seen.insert(made).second)
+          stack.push_back(made);
+    }
+    return false;
+  }
+
+  bool takesOwnElement(Operation *op, Value v) {
+    const OpFacts &f = facts.get(op);
+    return f.element && !f.reduction && llvm::all_of(f.accesses, [&](const OpAccess &access) {
+             return op->getOperand(access.operand) != v || keepsRow(op, f, access, 0);
+           });
+  }
+
+  /// Each op takes scores at its own element, and rows at its own row.
   bool isAligned() {
     for (Operation *op : region.ops) {
       const OpFacts &f = facts.get(op);
@@ -123,10 +168,7 @@ private:
           return false;
       }
     }
-    return llvm::all_of(region.sums, [&](Operation *op) {
-      auto product = region.productOf(op);
-      return product && !product->makesScores && !region.rows.contains(op->getOperand(product->other));
-    });
+    return true;
   }
 
   TileRegion &region;

@@ -15,11 +15,12 @@ struct TileRegion {
   llvm::SetVector<mlir::Value> scores, rows;
   llvm::SetVector<mlir::Operation *> ops; ///< all but sums
   llvm::SetVector<mlir::Operation *> products, reductions, sums;
+  llvm::SetVector<mlir::Value> stored; ///< scores that others read, too
 
   std::optional<TileProduct> productOf(mlir::Operation *op) const {
     return asTileProduct(op, space, [&](mlir::Value v) { return scores.contains(v); });
   }
-  /// From the product `seed` to all users of scores, and to the products that these take scores from, too. None where scores leave.
+  /// From the product `seed` to all users of scores, and to the products that these take scores from, too.
   static std::optional<TileRegion> find(mlir::Operation *seed, FactsCache &facts);
 };
 

@@ -97,19 +97,22 @@ void para::joinRounds(TileBody &body, FactsCache &facts) {
     return;
   Value ofX = sketch.leaf(x), ofL = sketch.leaf(sum->getResult(0));
   SmallVector<int> divisions;
+  // What is stored of scores has to be right at once.
+  bool isOne = llvm::all_of(body.stores, [](const TileStore &store) { return store.round == 0; });
   for (TileSum &one : body.sums) {
-    std::optional<Degrees> degrees = Factors(ofX, ofL, ofM).of(sketch.element(one.score));
-    if (!degrees || degrees->isZero || degrees->x != 1 || degrees->l > 0)
-      return;
-    divisions.push_back(-degrees->l);
+    std::optional<Degrees> degrees = isOne ? Factors(ofX, ofL, ofM).of(sketch.element(one.score)) : std::nullopt;
+    isOne = degrees && !degrees->isZero && degrees->x == 1 && degrees->l <= 0;
+    divisions.push_back(isOne ? -degrees->l : 0);
   }
   for (auto [one, division] : llvm::zip_equal(body.sums, divisions)) {
-    one.division = division;
-    one.round = 0;
+    one.division = isOne ? division : 0;
+    one.round = isOne ? 0 : 1;
   }
+  for (TileStore &store : body.stores)
+    store.round = isOne || store.round == 0 ? 0 : 1;
   for (TileReduction &reduction : body.reductions)
     reduction.round = 0;
-  body.rounds = 1;
+  body.rounds = isOne ? 1 : 2;
   body.maximum = maximum;
   body.exponentials = sum;
 }

@@ -152,6 +152,10 @@ public:
     }
     for (Value v : body.block->getTerminator()->getOperands())
       if (llvm::none_of(body.sums, [&](const TileSum &sum) { return sum.output == v; })) {
+        if (isScore.contains(v)) {
+          body.stores.push_back({v, levelOf(v)});
+          continue;
+        }
         if (sizeOf(v) != space.allRows() || space.byColumns)
           return false;
         body.rowOutputs.push_back(v);
@@ -163,7 +167,9 @@ public:
     }
     for (TileReduction &reduction : body.reductions)
       body.rounds = std::max(body.rounds, reduction.round + 1);
-    return !body.scores.empty() && !(body.sums.empty() && body.rowOutputs.empty());
+    for (TileStore &store : body.stores)
+      body.rounds = std::max(body.rounds, store.round + 1);
+    return !body.scores.empty() && !(body.sums.empty() && body.rowOutputs.empty() && body.stores.empty());
   }
 
 private:

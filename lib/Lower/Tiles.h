@@ -85,6 +85,11 @@ struct TileReduction {
   mlir::Operation *op;
   unsigned round = 0;
 };
+/// Scores that are stored all the same.
+struct TileStore {
+  mlir::Value value;
+  unsigned round = 0;
+};
 /// A reduction of a row of what is no scores, over its depth.
 struct TileRowReduction {
   mlir::Operation *op;
@@ -99,9 +104,10 @@ struct TileBody {
   llvm::SmallVector<TileSum> sums;
   llvm::SmallVector<TileReduction> reductions;
   llvm::SmallVector<TileRowReduction> rowReductions;
+  llvm::SmallVector<TileStore> stores;
   llvm::SmallVector<mlir::Value> rowOutputs; ///< one element a row
   unsigned rounds = 1;                       ///< over the inner dimension
-  /// The maximum and the sum of exponentials that one round finds; null where there are none.
+  /// The maximum and the sum of exponentials that the first round finds together; null where there are none.
   mlir::Operation *maximum = nullptr, *exponentials = nullptr;
 
   /// Whether products are made by tensor cores, of narrow elements; a warp has 16 rows of the outer dimension then. Else 16 x 16 threads each
@@ -138,7 +144,7 @@ private:
   mlir::Type narrowType() const;
 };
 
-/// Finds out whether one round is enough, which is then what `body` has.
+/// Finds out whether the maximum and the sum of exponentials take one round, and all others the same one.
 void joinRounds(TileBody &body, FactsCache &facts);
 
 /// For each tile of the outer dimension the first tile of the inner one that does not come to nothing, and the one behind the last. Empty

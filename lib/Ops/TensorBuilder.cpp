@@ -63,7 +63,17 @@ PARA_BINARY(pow, PowOp)
 #undef PARA_BINARY
 
 Value TensorBuilder::addN(ValueRange values) {
-  return values.size() == 1 ? values[0] : Value(AddNOp::create(builder, loc, values[0].getType(), values));
+  constexpr size_t most = 200;
+  SmallVector<Value> parts(values);
+  while (parts.size() > 1) {
+    SmallVector<Value> sums;
+    for (ArrayRef<Value> rest = parts; !rest.empty(); rest = rest.drop_front(std::min(rest.size(), most))) {
+      ArrayRef<Value> part = rest.take_front(most);
+      sums.push_back(part.size() == 1 ? part[0] : Value(AddNOp::create(builder, loc, part[0].getType(), part)));
+    }
+    parts = std::move(sums);
+  }
+  return parts.front();
 }
 
 Value TensorBuilder::compare(Comparison predicate, Value x, Value y) {

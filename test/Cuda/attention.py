@@ -67,7 +67,7 @@ class Case:
         dropped = "dropped = Mul(p, n)" if self.between == "dropout" else "dropped = Identity(p)"
         inputs = f"float[{b},{q},24] x, float[{b},{k},24] c" + (f", float[{b},1,{q},{k}] m" if self.mask == "input" else "") + \
                  (f", float[{b},{h},{q},{k}] n" if self.between == "dropout" else "")
-        end = "y0 = MatMul(o2, wo)\n  most = ReduceMax <axes = [1, 3], keepdims = 0> (p)\n  last = Unsqueeze(most, two)\n  y = Add(y0, last)" if self.leaves else "y = MatMul(o2, wo)"
+        end = "y0 = MatMul(o2, wo)\n  square = Mul(p, p)\n  most = ReduceMean <axes = [1, 3], keepdims = 0> (square)\n  last = Unsqueeze(most, two)\n  y = Add(y0, last)" if self.leaves else "y = MatMul(o2, wo)"
         text = f"""<ir_version: 8, opset_import: ["" : 17]>
 attention ({inputs}) => (float[{b},{q},24] y) {{
   q2 = MatMul(x, wq)
@@ -138,7 +138,7 @@ CASES = {
     "hidden row": Case(queries=70, mask="hidden"),
     "padding": Case(mask="input"),
     "bias": Case(queries=65, mask="bias"),
-    "learned bias": Case(queries=20, mask="bias", kernels=0, learned="bias"),
+    "learned bias": Case(queries=20, mask="bias", learned="bias"),
     "cap": Case(mask="causal", between="cap"),
     "dropout": Case(between="dropout"),
     "gqa": Case(heads=6, groups=2, mask="causal"),
@@ -153,7 +153,8 @@ CASES = {
     "too wide": Case(batch=1, heads=1, queries=20, width=512, kernels=0),
     "too wide backward": Case(batch=1, heads=1, queries=20, width=192, in_f64=0),
     "one head": Case(batch=1, heads=1, queries=96),
-    "scores leave": Case(kernels=0, leaves=True),
+    "scores leave": Case(leaves=True),
+    "scores leave causal": Case(queries=100, mask="lowest", leaves=True),
     "frozen queries": Case(frozen="wq", kernels=2),
     "frozen values": Case(frozen="wv"),
 }

@@ -46,6 +46,7 @@ public:
   Value erf(Value x), sin(Value x), cos(Value x), sigmoid(Value x), relu(Value x), logicalNot(Value x);
   Value add(Value x, Value y), sub(Value x, Value y), mul(Value x, Value y), div(Value x, Value y);
   Value max(Value x, Value y), min(Value x, Value y), pow(Value x, Value y);
+  /// Of very many in parts: a GPU's kernel can have some hundred operands.
   Value addN(mlir::ValueRange values);
   Value compare(Comparison predicate, Value x, Value y);
   Value select(Value condition, Value then, Value otherwise);
