@@ -65,10 +65,9 @@ struct ApplyOptimizerPass : para::impl::ApplyOptimizerPassBase<ApplyOptimizerPas
     results.push_back(makeResult(norm, "output", "grad_norm"));
     TensorBuilder whole(placeOf("loss_scale"), builder);
     Value counts = scale ? LossScale::isFinite(whole, norm) : Value();
-    if (scale)
-      for (StringRef number : {"bias_correction1", "bias_correction2"})
-        if (Value beta = numbers.lookup(number.ends_with("1") ? "beta1" : "beta2"))
-          numbers[number] = scale.correctBias(whole, beta, numbers.lookup("step"));
+    if (Value step = numbers.lookup("step"))
+      for (auto [number, beta] : {std::pair<StringRef, StringRef>("bias_correction1", "beta1"), {"bias_correction2", "beta2"}})
+        numbers[number] = scale.correctBias(whole, numbers.lookup(beta), step);
 
     bool anyDecay = numberDefault(main, "weight_decay") != 0;
     for (Gradient &gradient : gradients) {

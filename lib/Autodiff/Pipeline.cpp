@@ -6,10 +6,10 @@
 using namespace mlir;
 
 void para::buildAutodiffPipeline(OpPassManager &pm, const AutodiffOptions &options) {
-  if (options.train)
-    pm.addPass(createSelectParametersPass({llvm::to_vector(options.trainable), llvm::to_vector(options.freeze)}));
-  pm.addPass(createSetPrecisionPass({options.precision, options.train})); // losses that are attached are f32 of the declared outputs
+  // What is frozen is a weight all the same, and a loss that is attached is f32 of the declared outputs.
+  pm.addPass(createSetPrecisionPass({options.precision, options.train}));
   if (options.train) {
+    pm.addPass(createSelectParametersPass({llvm::to_vector(options.trainable), llvm::to_vector(options.freeze)}));
     pm.addPass(createAttachLossPass({options.loss}));
     pm.addPass(createCanonicalizerPass()); // dead outputs go before they are differentiated
     pm.addPass(createDifferentiatePass({options.precision == "f16" ? double(options.lossScale) : 0}));

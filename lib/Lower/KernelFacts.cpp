@@ -121,6 +121,8 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
   }
   auto all = [&](int64_t bytes) { return static_cast<int64_t>(times * static_cast<double>(bytes)); };
   std::vector<BufferTraffic> traffic = measureTraffic(streams, loopsOf(), pointers, sizes);
+  for (BufferTraffic &buffer : traffic) // eight lanes of f32 are two accesses of a GPU
+    buffer.instruction = std::min<int64_t>(buffer.instruction, target.vectorBytes);
   for (BufferTraffic &buffer : traffic)
     for (int64_t *bytes : {&buffer.loaded, &buffer.stored, &buffer.leastLoaded, &buffer.leastStored})
       *bytes = all(*bytes);

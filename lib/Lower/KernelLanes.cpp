@@ -91,7 +91,7 @@ void KernelLoops::collapse() {
   body.outer = joined;
 }
 
-/// Whether most of what a kernel reads and writes are elements of 16 bits.
+/// Whether half or more of what a kernel reads and writes are elements of 16 bits.
 static bool movesNarrow(const KernelBody &body) {
   int64_t narrow = 0, wide = 0;
   auto count = [&](Value v) {
@@ -102,7 +102,7 @@ static bool movesNarrow(const KernelBody &body) {
     count(v);
   for (Value v : body.outputs)
     count(v);
-  return narrow > wide;
+  return narrow > 0 && narrow >= wide;
 }
 
 /// Vector operations' worth of memory access for `points` elements with lanes on `loop`.

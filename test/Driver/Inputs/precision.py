@@ -3,7 +3,8 @@ same A B [FIRST]: two states (.npz) or metrics (.jsonl, from step FIRST on) are 
 skips METRICS SCALE: some of the first steps overflowed, and each that did halved the scale that began at SCALE;
 shrink METRICS SCALE COMMAND...: runs the command with the scale that was left; counts A B: after its skipped steps, A goes on as B begins;
 narrow MODEL OUT TYPE: the model with all its f32 of 16 bits;
-smaller A B PART: --info=json of A tells an arena of at most PART of B's; products A B: --report=kernels --json tells half the bytes for products."""
+smaller A B PART: --info=json of A tells an arena of at most PART of B's; products A B: --report=kernels --json tells half the bytes for products;
+vectors A: it tells 16 bytes for each access of an elementwise kernel or a norm to what is large."""
 import glob
 import json
 import subprocess
@@ -89,6 +90,12 @@ def products(one, other):
     bytes_of = [sum(row["bytes"] * row["launches"] for row in json.load(open(path))["kernels"] if row["family"] == "product") for path in (one, other)]
     # Gradients of weights are f32.
     assert 0.5 <= bytes_of[0] / bytes_of[1] <= 0.6, bytes_of
+
+
+def vectors(path):
+    rows = [row for row in json.load(open(path))["kernels"] if row["family"] in ("elementwise", "norm")]
+    widths = [buffer["instruction_bytes"] for row in rows for buffer in row["buffers"] if buffer["minimal_bytes"] >= 4096]
+    assert len(widths) > 20 and set(widths) == {16}, widths
 
 
 globals()[sys.argv[1]](*sys.argv[2:])
