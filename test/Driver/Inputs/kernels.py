@@ -12,13 +12,17 @@ for key in ("launches", "bytes", "minimal_bytes", "flops"):
     assert abs(total - step[key]) <= 1e-9 * total, key
     assert abs(sum(f[key] for f in families.values()) - total) <= 1e-9 * total, key
 
-# Products of a layer: four of its weights and two of attention, each with two of the backward pass; and the head.
+# Products of a layer: four of its weights, each with two of the backward pass; and the head.
 products = sum(k["launches"] for k in kernels if k["family"] == "product")
-assert products == microbatches * 3 * (6 * layers + 1), products
+assert products == microbatches * 3 * (4 * layers + 1), products
 rows, hidden, vocab = batch * 64, 64, 256
 weights = layers * 12 * hidden * hidden + vocab * hidden
+assert families["product"]["flops"] == 6 * rows * weights, families["product"]["flops"]
+
+# Attention: a kernel forward, with two products; backward one for the queries with three and one for keys and values with four.
 attention = layers * 2 * batch * 64 * 64 * hidden
-assert families["product"]["flops"] == 6 * (rows * weights + attention), families["product"]["flops"]
+assert families["attention"]["launches"] == microbatches * 3 * layers, families["attention"]
+assert 9 * attention < families["attention"]["flops"] < 2 * 9 * attention, (families["attention"]["flops"], attention)
 
 for kernel in kernels:
     assert kernel["bytes"] >= kernel["minimal_bytes"] > 0 or kernel["bytes"] == 0, kernel
