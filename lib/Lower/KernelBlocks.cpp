@@ -102,20 +102,6 @@ void KernelLoops::chooseBlocks() {
     block.parts /= 2;
 }
 
-Value KernelLoops::callDevice(StringRef name, ArrayRef<Value> arguments, Type result) {
-  auto module = kernel->getParentOfType<ModuleOp>();
-  SmallVector<Type> types;
-  for (Value v : arguments)
-    types.push_back(v.getType());
-  if (!module.lookupSymbol(name)) {
-    OpBuilder::InsertionGuard keep(b);
-    b.setInsertionPointToStart(module.getBody());
-    func::FuncOp::create(b, name, b.getFunctionType(types, result ? TypeRange(result) : TypeRange())).setPrivate();
-  }
-  auto call = func::CallOp::create(b, name, result ? TypeRange(result) : TypeRange(), arguments);
-  return result ? call.getResult(0) : Value();
-}
-
 void KernelLoops::emitBlocks() {
   chooseBlocks();
   // The function: void (ptr buffer..., i64 number...).
@@ -142,7 +128,7 @@ void KernelLoops::emitBlocks() {
 
   int64_t parts = productOf(partsOf()), blocks = blocksOfLaunch(), allBlocks = blocks;
   auto small = [&](int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)).getResult(); };
-  thread = callDevice("para_gpu_thread", {}, b.getI32Type());
+  thread = device.thread();
   Value part = thread;
   bool isShared = block.members > 1;
   if (isShared) {
@@ -152,7 +138,7 @@ void KernelLoops::emitBlocks() {
     member = arith::ExtUIOp::create(b, b.getI64Type(), choice.across ? quotient : rest);
   }
   // In 32 bits where they hold all parts: the divisions that follow are cheaper then.
-  Value id = callDevice("para_gpu_block", {}, b.getI32Type());
+  Value id = device.block();
   bool isNarrow = blocks * block.parts < INT32_MAX;
   auto widen = [&](Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v).getResult(); };
   if (isMerged()) {
@@ -188,7 +174,7 @@ void KernelLoops::emitBlocks() {
     id = arith::AddIOp::create(b, arith::MulIOp::create(b, widen(id), emitter.integer(block.parts)), widen(part));
   int64_t scratch = scratchBytes();
   if (scratch + sumBytes() > 0)
-    sharedMemory = callDevice("para_gpu_shared", {}, pointer);
+    sharedMemory = device.sharedMemory();
   int64_t offset = 0;
   for (KernelPass &pass : body.passes)
     for (Value v : pass.kept) {
@@ -243,29 +229,13 @@ static Value groupOf(ImplicitLocOpBuilder &b, Value thread, int64_t members) {
 
 void KernelLoops::waitForMembers() {
   if (!choice.across && block.members <= warp)
-    callDevice("para_gpu_group_barrier", {groupOf(b, thread, block.members)}, nullptr);
+    device.wait(groupOf(b, thread, block.members));
   else
-    callDevice("para_gpu_barrier", {}, nullptr);
+    device.wait();
 }
 
 /// The value of the thread whose number differs in the bit `distance`.
-Value KernelLoops::exchange(Value scalar, int64_t distance) {
-  Type type = scalar.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
-  unsigned bits = type.getIntOrFloatBitWidth();
-  Value raw = isa<FloatType>(type) ? arith::BitcastOp::create(b, b.getIntegerType(bits), scalar).getResult() : scalar;
-  Value group = groupOf(b, thread, block.members), far = arith::ConstantOp::create(b, b.getI32IntegerAttr(distance));
-  auto move = [&](Value v) { return callDevice("para_gpu_shuffle", {v, far, group}, i32); };
-  if (bits == 64) {
-    Value half = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
-    Value low = move(arith::TruncIOp::create(b, i32, raw)), high = move(arith::TruncIOp::create(b, i32, arith::ShRUIOp::create(b, raw, half)));
-    raw = arith::OrIOp::create(b, arith::ExtUIOp::create(b, i64, low), arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i64, high), half));
-  } else if (bits == 32) {
-    raw = move(raw);
-  } else {
-    raw = arith::TruncIOp::create(b, raw.getType(), move(arith::ExtUIOp::create(b, i32, raw)));
-  }
-  return isa<FloatType>(type) ? arith::BitcastOp::create(b, type, raw).getResult() : raw;
-}
+Value KernelLoops::exchange(Value scalar, int64_t distance) { return device.exchange(scalar, distance, groupOf(b, thread, block.members)); }
 
 /// Where the `number`-th sum of a reduction, counted over all passes, waits to be read by others.
 Value KernelLoops::sumSlot(int64_t reduction, Value number, Type type) {
@@ -325,7 +295,7 @@ void KernelLoops::combineMembers(const KernelPass &pass, MutableArrayRef<Value> 
   }
   if (!choice.across)
     b.restoreInsertionPoint(here);
-  callDevice("para_gpu_barrier", {}, nullptr);
+  device.wait();
   auto load = [&](unsigned i, Value from) -> Value {
     Type type = sums[i].getType(), stored = storage(type);
     Value one = LLVM::LoadOp::create(b, stored, sumSlot(before + i, from, getElementTypeOrSelf(stored)), alignment(stored));

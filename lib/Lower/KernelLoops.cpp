@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace para;
 
 KernelLoops::KernelLoops(rt::KernelOp kernel, FactsCache &facts, const KernelTarget &target, ArrayRef<int64_t> alignments)
-    : kernel(kernel), facts(facts), target(target), b(kernel.getLoc(), kernel.getContext()), alignments(alignments) {
+    : kernel(kernel), facts(facts), target(target), b(kernel.getLoc(), kernel.getContext()), device(b, kernel->getParentOfType<ModuleOp>()), alignments(alignments) {
   body = KernelBody::analyze(&kernel.getBody().front(), facts, target);
 }
 

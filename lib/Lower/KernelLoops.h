@@ -2,6 +2,7 @@
 #ifndef PARA_LOWER_KERNELLOOPS_H
 #define PARA_LOWER_KERNELLOOPS_H
 
+#include "DeviceCalls.h"
 #include "KernelEmitter.h"
 
 #include "para/Lower/Rt.h"
@@ -74,7 +75,6 @@ private:
   /// The elements of a block of an instance.
   void emitElements(KernelEmitter &emitter, mlir::Value block);
 
-  mlir::Value callDevice(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments, mlir::Type result);
   int splitOf(unsigned pass) const { return block.members > 1 ? block.split[pass] : -1; }
   int64_t scratchBytes() const;
   int64_t scratchBytes(mlir::Value kept) const;
@@ -150,6 +150,7 @@ private:
   FactsCache &facts;
   const KernelTarget &target;
   mlir::ImplicitLocOpBuilder b;
+  DeviceCalls device;
   KernelBody body;
   LaneChoice choice;
   BlockChoice block;

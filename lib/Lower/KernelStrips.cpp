@@ -66,7 +66,7 @@ void KernelLoops::emitStrip(KernelEmitter &emitter, Value strip, Value part) {
     b.setInsertionPointToStart(loop.getBody());
     emitPart(emitter, arith::AddIOp::create(b, arith::MulIOp::create(b, strip, emitter.integer(rows)), loop.getInductionVar()));
   }
-  callDevice("para_gpu_barrier", {}, nullptr);
+  device.wait();
   storeStripSums(emitter, strip);
 }
 
