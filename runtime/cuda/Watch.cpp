@@ -329,7 +329,11 @@ bool Watch::reportStuck(double seconds) {
   }
   // Whoever is in a communication tells more of it, and is heard first.
   int32_t awaited = ctx->control ? ctx->control->rank(ctx->rank).waitsFor.load() : -1;
-  if (awaited < 0 || seconds < 1.5 * timeoutSeconds)
+  if (awaited < 0)
+    return false;
+  // One that has not begun may have much to read, or little of a busy machine.
+  bool begins = ctx->control->rank(awaited).op[0] == 0 && !isStopped(ctx->control->rank(awaited).pid);
+  if (seconds < (begins ? startFactor : 1.5) * timeoutSeconds)
     return false;
   report(ctx->currentOp ? ctx->currentOp : "the start", "this rank, behind its step," + waited + whereIsRank(awaited) + hint);
   return true;
