@@ -21,7 +21,7 @@ BOUND = 1e-11
 NOT_SEPARABLE = {"cnn", "resnet_bn"}
 
 #: Models in which, from so many tensor ranks on, no sum over them can end in rows: sequence parallelism is refused.
-NO_SEQUENCE = {"cnn": 2, "resnet_bn": 2, "lora": 3, "embedding": 4}
+NO_SEQUENCE = {"cnn": 2, "resnet_bn": 2, "lora": 3, "embedding": 2}
 
 
 def mesh(**axes):
