@@ -1,9 +1,9 @@
 //===- TileMasks.cpp - Tiles of scores that come to nothing ---------------===//
 //
 // A causal mask takes half of the scores away. Which is seen from the code of an element: with what is known when compiling (constants,
-// where the element is) as numbers, anything else as some number of ordinary size. A number far below these (minus infinity, or the lowest
-// of a type) stays so whatever is added, and its exponential is zero. Of a row without any element the maximum would be such a number:
-// then nothing is left out.
+// where the element is) as numbers, scores and what is known of rows as some number of ordinary size, and what comes from elsewhere as any.
+// A number far below ordinary ones (the lowest of f32, but not of f16) stays so when one of these is added, minus infinity whatever is, and
+// the exponential of either is zero. Of a row without any other element the maximum would be such a number: then nothing is left out.
 //
 //===----------------------------------------------------------------------===//
 #include "TileSketch.h"
@@ -25,18 +25,21 @@ static constexpr int64_t mostElements = int64_t(1) << 27;
 static constexpr double veryLow = -1e30;
 
 namespace {
-/// A number, or not known. What is below `veryLow` is a number that swallows others.
+/// A number, or not known, but maybe of ordinary size. What is below `veryLow` is a number that swallows those.
 struct Known {
   double value = 0;
-  bool isKnown = false;
+  bool isKnown = false, isOrdinary = false;
   bool isLow() const { return isKnown && value <= veryLow; }
+  bool swallows(const Known &other) const { return isLow() && (std::isinf(value) || other.isOrdinary); }
 };
-Known number(double v) { return {v, true}; }
+Known number(double v) { return {v, true, std::abs(v) < -veryLow}; }
+Known ordinary() { return {0, false, true}; }
 
 /// Evaluates an element for all columns of one row after another.
 class RowEvaluator {
 public:
-  RowEvaluator(ModuleOp module, Value root, Value row, Value column, int64_t columns) : columns(columns) {
+  /// `ofRows`: addresses of what is one ordinary number a row.
+  RowEvaluator(ModuleOp module, Value root, Value row, Value column, int64_t columns, const llvm::DenseSet<Value> &ofRows) : columns(columns) {
     llvm::SetVector<Value> ordered;
     visit(root, ordered);
     for (Value v : ordered) {
@@ -48,6 +51,8 @@ public:
         for (Value operand : node.op->getOperands())
           node.operands.push_back(numbers.lookup(operand));
       readTable(module, node);
+      if (auto place = dyn_cast<LLVM::GEPOp>(node.op))
+        node.isOfRows = ofRows.contains(place.getBase());
       node.varies = node.isColumn || llvm::any_of(node.operands, [&](unsigned i) { return nodes[i].varies; });
       node.values.resize(node.varies ? columns : 1);
       numbers[v] = nodes.size();
@@ -75,7 +80,7 @@ private:
   struct Node {
     Operation *op = nullptr;
     SmallVector<unsigned, 3> operands;
-    bool isRow = false, isColumn = false, varies = false;
+    bool isRow = false, isColumn = false, varies = false, isOfRows = false;
     std::vector<double> table; ///< of an address: the constant in which it lies
     std::vector<Known> values;
   };
@@ -120,7 +125,8 @@ private:
       each([&](auto operand) {
         double x = operand(0).value, y = node.operands.size() > 1 ? operand(1).value : 0;
         bool areKnown = operand(0).isKnown && (node.operands.size() < 2 || operand(1).isKnown);
-        return Known{areKnown ? double(compute(x, y)) : 0, areKnown};
+        bool areOrdinary = operand(0).isOrdinary && (node.operands.size() < 2 || operand(1).isOrdinary);
+        return areKnown ? number(compute(x, y)) : Known{0, false, areOrdinary};
       });
     };
     /// A low number and one of ordinary size.
@@ -129,9 +135,9 @@ private:
         const Known &x = operand(0), &y = operand(1);
         if (x.isKnown && y.isKnown)
           return number(x.value + sign * y.value);
-        if (x.isLow())
+        if (x.swallows(y))
           return x;
-        return sign > 0 && y.isLow() ? y : Known();
+        return sign > 0 && y.swallows(x) ? y : Known{0, false, x.isOrdinary && y.isOrdinary};
       });
     };
     llvm::TypeSwitch<Operation *>(node.op)
@@ -144,10 +150,12 @@ private:
         .Case<arith::AddIOp>([&](auto) { plain([](double x, double y) { return x + y; }); })
         .Case<arith::SubIOp>([&](auto) { plain([](double x, double y) { return x - y; }); })
         .Case<arith::MulIOp>([&](auto) { plain([](double x, double y) { return x * y; }); })
-        .Case<arith::DivUIOp, arith::DivSIOp>([&](auto) { plain([](double x, double y) { return y == 0 ? 0 : std::trunc(x / y); }); })
-        .Case<arith::RemUIOp, arith::RemSIOp>([&](auto) { plain([](double x, double y) { return y == 0 ? 0 : std::fmod(x, y); }); })
-        .Case<arith::MinSIOp, arith::MinUIOp>([&](auto) { plain([](double x, double y) { return std::min(x, y); }); })
-        .Case<arith::MaxSIOp, arith::MaxUIOp>([&](auto) { plain([](double x, double y) { return std::max(x, y); }); })
+        .Case<arith::DivUIOp>([&](auto) { plain([](double x, double y) { return y == 0 ? 0 : std::trunc(asUnsigned(x) / asUnsigned(y)); }); })
+        .Case<arith::DivSIOp>([&](auto) { plain([](double x, double y) { return y == 0 ? 0 : std::trunc(x / y); }); })
+        .Case<arith::RemUIOp>([&](auto) { plain([](double x, double y) { return y == 0 ? 0 : std::fmod(asUnsigned(x), asUnsigned(y)); }); })
+        .Case<arith::RemSIOp>([&](auto) { plain([](double x, double y) { return y == 0 ? 0 : std::fmod(x, y); }); })
+        .Case<arith::MinSIOp>([&](auto) { plain([](double x, double y) { return std::min(x, y); }); })
+        .Case<arith::MaxSIOp>([&](auto) { plain([](double x, double y) { return std::max(x, y); }); })
         .Case<arith::AndIOp>([&](auto) { plain([](double x, double y) { return double(int64_t(x) & int64_t(y)); }); })
         .Case<arith::OrIOp>([&](auto) { plain([](double x, double y) { return double(int64_t(x) | int64_t(y)); }); })
         .Case<arith::XOrIOp>([&](auto) { plain([](double x, double y) { return double(int64_t(x) ^ int64_t(y)); }); })
@@ -165,7 +173,7 @@ private:
             const Known &x = operand(0), &y = operand(1);
             if (x.isKnown && y.isKnown)
               return number(x.value * y.value);
-            return (x.isKnown && x.value == 0) || (y.isKnown && y.value == 0) ? number(0) : Known();
+            return (x.isKnown && x.value == 0) || (y.isKnown && y.value == 0) ? number(0) : Known{0, false, x.isOrdinary && y.isOrdinary};
           });
         })
         .Case<arith::DivFOp>([&](auto) {
@@ -173,22 +181,36 @@ private:
             const Known &x = operand(0), &y = operand(1);
             if (x.isKnown && y.isKnown)
               return number(x.value / y.value);
-            return x.isKnown && x.value == 0 ? number(0) : Known();
+            return x.isKnown && x.value == 0 ? number(0) : Known{0, false, x.isOrdinary && y.isOrdinary};
           });
         })
         .Case<math::ExpOp>([&](auto) { plain([](double x, double) { return x <= veryLow ? 0 : std::exp(x); }); })
-        .Case<arith::SelectOp>([&](auto) { each([&](auto operand) { return operand(0).isKnown ? operand(operand(0).value != 0 ? 1 : 2) : Known(); }); })
+        .Case<arith::SelectOp>([&](auto) {
+          each([&](auto operand) {
+            if (operand(0).isKnown)
+              return operand(operand(0).value != 0 ? 1 : 2);
+            return Known{0, false, operand(1).isOrdinary && operand(2).isOrdinary};
+          });
+        })
+        .Case<UnrealizedConversionCastOp>([&](auto) { each([&](auto) { return ordinary(); }); }) // what the sketch makes up: scores, numbers of rows
+        .Case<math::TanhOp, math::AbsFOp, math::SqrtOp>([&](auto) { each([&](auto operand) { return Known{0, false, operand(0).isOrdinary}; }); })
         .Case<LLVM::GEPOp>([&](auto) { each([&](auto operand) { return node.table.empty() ? Known() : operand(1); }); })
         .Case<LLVM::LoadOp>([&](auto) {
           const std::vector<double> &table = nodes[node.operands[0]].table;
+          if (nodes[node.operands[0]].isOfRows)
+            return each([&](auto) { return ordinary(); });
           plain([&](double x, double) { return x >= 0 && x < double(table.size()) ? table[size_t(x)] : 0; });
         });
     if (isa<arith::CmpFOp>(node.op) && node.varies) // of scores, mostly
       llvm::fill(node.values, Known());
   }
 
+  /// Below zero is above all others.
+  static double asUnsigned(double x) { return x < 0 ? x + 0x1p64 : x; }
   static bool compare(arith::CmpIPredicate predicate, double x, double y) {
     using P = arith::CmpIPredicate;
+    if (llvm::is_contained({P::ult, P::ule, P::ugt, P::uge}, predicate))
+      x = asUnsigned(x), y = asUnsigned(y);
     switch (predicate) {
     case P::eq: return x == y;
     case P::ne: return x != y;
@@ -208,7 +230,8 @@ private:
 
 SmallVector<std::pair<int64_t, int64_t>> para::findNeededTiles(const TileBody &body, FactsCache &facts) {
   const TileSpace &space = body.space;
-  if (space.rows * space.columns > mostElements || (!body.maximum && !body.reductions.empty()) || body.sums.empty() || !body.stores.empty())
+  if (space.rows * space.columns > mostElements || body.rounds > 1 || (!body.maximum && !body.reductions.empty()) || body.sums.empty() ||
+      !body.stores.empty())
     return {};
   auto module = body.block->getParentOp()->getParentOfType<ModuleOp>();
   int64_t outerTiles = llvm::divideCeil(space.outer(), body.outerTile()), innerTiles = llvm::divideCeil(space.inner(), body.innerTile());
@@ -224,7 +247,12 @@ SmallVector<std::pair<int64_t, int64_t>> para::findNeededTiles(const TileBody &b
     if (body.maximum)
       sketch.leaf(body.maximum->getResult(0));
     Value element = sketch.element(root);
-    RowEvaluator evaluator(module, element, sketch.row(), sketch.column(), space.columns);
+    // One number a row, whatever it is, is taken away again with the row's maximum.
+    llvm::DenseSet<Value> ofRows;
+    for (BlockArgument v : body.block->getArguments())
+      if (isa<FloatType>(getElementTypeOrSelf(v.getType())) && sizeOf(v) == space.allRows())
+        ofRows.insert(sketch.address(v));
+    RowEvaluator evaluator(module, element, sketch.row(), sketch.column(), space.columns, ofRows);
     for (int64_t row = 0; row < space.rows; ++row) {
       evaluator.run(row, isZero);
       bool isEmpty = true;

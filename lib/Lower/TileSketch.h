@@ -16,6 +16,8 @@ public:
   /// Stands for the element of `v`, of which nothing is known.
   mlir::Value leaf(mlir::Value v);
   mlir::Value element(mlir::Value v);
+  /// Where the kernel's argument `v` is.
+  mlir::Value address(mlir::Value v) const { return emitter.pointers.lookup(v); }
   /// Numbers of the element's row and column.
   mlir::Value row() const { return emitter.loopValues[body.space.byColumns ? body.space.innerLoop() : body.space.outerLoop()]; }
   mlir::Value column() const { return emitter.loopValues[body.space.byColumns ? body.space.outerLoop() : body.space.innerLoop()]; }

@@ -49,7 +49,8 @@ class Case:
                      "allowed": np.tril(np.ones((1, 1, q, k), bool)), "minusone": np.float32(-1e9), "minf": np.float32(-np.inf),
                      "qshape": np.array([b, q, h, d]), "kshape": np.array([b, k, g, d]), "vshape": np.array([b, k, g, e]), "oshape": np.array([b, q, h * e]),
                      "kgroups": np.array([b, g, h // g, k, d]), "vgroups": np.array([b, g, h // g, k, e]), "kheads": np.array([b, h, k, d]),
-                     "vheads": np.array([b, h, k, e]), "two": np.array([2]), "cap": np.float32(2.0)}
+                     "vheads": np.array([b, h, k, e]), "two": np.array([2]), "cap": np.float32(2.0), "rows": np.arange(q)[:, None], "columns": np.arange(k)[None], "zero": np.float32(0),
+                     "lowest1": np.float32(LOW), "more": np.float32(0.25)}
         repeat = """
   k4 = Unsqueeze(kt, two)
   k5 = Expand(k4, kgroups)
@@ -62,10 +63,13 @@ class Case:
         mask = {"": "masked = Identity(capped)", "causal": "masked = Add(capped, causal)", "lowest": "masked = Add(capped, lowest)",
                 "window": "masked = Add(capped, window)", "hidden": "masked = Add(capped, hidden)", "bias": "masked = Add(capped, bias)",
                 "where": "masked = Where(allowed, capped, minf)", "where1e9": "masked = Where(allowed, capped, minusone)",
-                "input": "masked = Add(capped, m)"}[self.mask]
+                "input": "masked = Add(capped, m)",
+                # By the numbers of rows and columns, which is known when compiling, as large constants are not.
+                "places": "before = GreaterOrEqual(rows, columns)\n  masked = Where(before, capped, minf)",
+                "places and input": "before = GreaterOrEqual(rows, columns)\n  low = Where(before, zero, lowest1)\n  m0 = Add(capped, low)\n  masked = Add(m0, m)"}[self.mask]
         cap = "divided = Div(scaled, cap)\n  bent = Tanh(divided)\n  capped = Mul(bent, cap)" if self.between == "cap" else "capped = Identity(scaled)"
-        dropped = "dropped = Mul(p, n)" if self.between == "dropout" else "dropped = Identity(p)"
-        inputs = f"float[{b},{q},24] x, float[{b},{k},24] c" + (f", float[{b},1,{q},{k}] m" if self.mask == "input" else "") + \
+        dropped = {"dropout": "dropped = Mul(p, n)", "more": "dropped = Add(p, more)"}.get(self.between, "dropped = Identity(p)")
+        inputs = f"float[{b},{q},24] x, float[{b},{k},24] c" + (f", float[{b},1,{q},{k}] m" if "input" in self.mask else "") + \
                  (f", float[{b},{h},{q},{k}] n" if self.between == "dropout" else "")
         end = "y0 = MatMul(o2, wo)\n  square = Mul(p, p)\n  most = ReduceMean <axes = [1, 3], keepdims = 0> (square)\n  last = Unsqueeze(most, two)\n  y = Add(y0, last)" if self.leaves else "y = MatMul(o2, wo)"
         text = f"""<ir_version: 8, opset_import: ["" : 17]>
@@ -123,6 +127,8 @@ attention ({inputs}) => (float[{b},{q},24] y) {{
                   "t": random.normal(size=(self.batch, self.queries, 24))}
         if self.mask == "input":
             arrays["m"] = np.where(random.random((self.batch, 1, self.queries, self.keys)) < 0.3, LOW, 0)
+        elif "input" in self.mask:  # the first columns, so that the first rows see nothing at all
+            arrays["m"] = np.broadcast_to(np.where(np.arange(self.keys) < self.keys // 2, LOW, 0), (self.batch, 1, self.queries, self.keys))
         if self.between == "dropout":
             arrays["n"] = (random.random((self.batch, self.heads, self.queries, self.keys)) < 0.8) / 0.8
         return {name: array.astype(np.float32) for name, array in arrays.items()}
@@ -137,6 +143,9 @@ CASES = {
     "window": Case(queries=200, heads=1, mask="window"),
     "hidden row": Case(queries=70, mask="hidden"),
     "padding": Case(mask="input"),
+    "places": Case(queries=150, mask="places"),
+    "padded on the left": Case(queries=150, mask="places and input"),
+    "more than a softmax": Case(queries=150, mask="places", between="more"),
     "bias": Case(queries=65, mask="bias"),
     "learned bias": Case(queries=20, mask="bias", learned="bias"),
     "cap": Case(mask="causal", between="cap"),
