@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace para;
 
 Value KernelTiles::pack(Value low, Value high) {
-  auto type = VectorType::get({2}, body.stored);
+  auto type = VectorType::get({2}, body.operandType);
   Value pair = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
   pair = vector::InsertOp::create(b, low, pair, ArrayRef<int64_t>{0});
   pair = vector::InsertOp::create(b, high, pair, ArrayRef<int64_t>{1});
@@ -32,14 +32,14 @@ KernelTiles::Values KernelTiles::multiplyOnTensorCores(const TileScore &score) {
   Value warpRow = product(arith::DivUIOp::create(b, threadNumber, index(32)), 16);
   Value left = sum(product(sum(warpRow, sum(eight, product(second, 8))), outer.stride), product(fourth, 8));
   Value right = sum(product(sum(eight, product(fourth, 8)), inner.stride), product(second, 8));
-  auto four = VectorType::get({4}, body.type);
+  auto four = VectorType::get({4}, body.sumType);
   Values none(tiles, arith::ConstantOp::create(b, four, b.getZeroAttr(four)));
   Values sums = loop(index(0), index(body.paddedDepth(score.depth)), 16, none, [&](Value depth, Values state) {
     Values x = device.loadMatrices(at(outer.offset, sum(left, depth)), /*transposed=*/false);
     for (int64_t tile = 0; tile < tiles; tile += 2) {
       Values y = device.loadMatrices(at(inner.offset, sum(sum(right, depth), index(8 * tile * inner.stride))), /*transposed=*/false);
       for (int64_t i : {0, 1})
-        state[tile + i] = device.multiply(x, ArrayRef(y).slice(2 * i, 2), state[tile + i], body.stored);
+        state[tile + i] = device.multiply(x, ArrayRef(y).slice(2 * i, 2), state[tile + i], body.operandType);
     }
     return state;
   });
@@ -58,7 +58,7 @@ KernelTiles::Values KernelTiles::addProductOnTensorCores(const TileSum &sumOf, A
   // This thread tells a row of one of two tiles, of its lower or its upper eight.
   Value lane = arith::RemUIOp::create(b, threadNumber, index(32));
   Value rowAt = sum(product(arith::RemUIOp::create(b, lane, index(16)), operand.stride), product(arith::DivUIOp::create(b, lane, index(16)), 8));
-  auto four = VectorType::get({4}, body.type);
+  auto four = VectorType::get({4}, body.sumType);
   Values sums;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     Value one = arith::ConstantOp::create(b, four, b.getZeroAttr(four));
@@ -74,7 +74,7 @@ KernelTiles::Values KernelTiles::addProductOnTensorCores(const TileSum &sumOf, A
     for (int64_t tile = 0; tile < tiles; tile += 2) {
       Values right = device.loadMatrices(at(operand.offset, sum(rowAt, index(16 * step * operand.stride + 8 * tile))), /*transposed=*/true);
       for (int64_t i : {0, 1})
-        sums[tile + i] = device.multiply(left, ArrayRef(right).slice(2 * i, 2), sums[tile + i], body.stored);
+        sums[tile + i] = device.multiply(left, ArrayRef(right).slice(2 * i, 2), sums[tile + i], body.operandType);
     }
   }
   Values result(before.begin(), before.end());

@@ -12,7 +12,7 @@ KernelTiles::Values KernelTiles::multiply(const TileScore &score) {
   if (body.onTensorCores)
     return multiplyOnTensorCores(score);
   const TileOperand &outer = body.operands[score.outer], &inner = body.operands[score.inner];
-  auto type = VectorType::get({body.vector}, body.type);
+  auto type = VectorType::get({body.vector}, body.sumType);
   Values outerAt, innerAt;
   for (int64_t r = 0; r < body.outerOfThread; ++r)
     outerAt.push_back(product(rowOf(r), outer.stride));
@@ -47,7 +47,7 @@ void KernelTiles::shareScores(ArrayRef<Value> elements) {
   for (int64_t r = 0; r < body.outerOfThread; ++r)
     for (int64_t c = 0; c < body.innerOfThread; ++c) {
       Value place = sum(product(rowOf(r), body.scoreStride()), columnOf(c));
-      LLVM::StoreOp::create(b, convert(elements[r * body.innerOfThread + c], body.type), at(body.sumOffset, place), elementBytes(body.type));
+      LLVM::StoreOp::create(b, convert(elements[r * body.innerOfThread + c], body.sumType), at(body.sumOffset, place), elementBytes(body.sumType));
     }
   device.wait(arith::ConstantOp::create(b, b.getI32IntegerAttr(-1)));
 }
@@ -57,7 +57,7 @@ KernelTiles::Values KernelTiles::addProduct(const TileSum &sumOf, ArrayRef<Value
     return addProductOnTensorCores(sumOf, elements, before);
   shareScores(elements);
   const TileOperand &operand = body.operands[sumOf.operand];
-  auto type = VectorType::get({body.vector}, body.type);
+  auto type = VectorType::get({body.vector}, body.sumType);
   int64_t chunks = body.sumsOf(sumOf.depth) / body.vector, padded = body.paddedDepth(sumOf.depth);
   Values columns, rows;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {

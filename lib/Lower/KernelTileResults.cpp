@@ -71,7 +71,7 @@ void KernelTiles::storeSum(KernelEmitter &emitter, const TileSum &sumOf, ValueRa
           size_t at = r * count + first;
           Value x = state[at];
           if (lanes > 1) {
-            auto type = VectorType::get({lanes}, body.type);
+            auto type = VectorType::get({lanes}, body.sumType);
             x = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
             for (int64_t i = 0; i < lanes; ++i)
               x = vector::InsertOp::create(b, state[at + i], x, ArrayRef<int64_t>{i});

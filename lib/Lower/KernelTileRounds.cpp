@@ -117,7 +117,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
         ofRow[r][body.maximum->getResult(0)] = base;
         ofRow[r][body.exponentials->getResult(0)] = one;
         in[outer + r] = scalar::mul(b, in[outer + r], convert(scale, in[outer + r].getType()));
-        scales.push_back(convert(scale, body.type));
+        scales.push_back(convert(scale, body.sumType));
       }
       addRows(1, body.exponentials, evaluate(body.exponentials->getOperand(0), zeroLike(body.exponentials->getOperand(0))));
       size_t next = firstSum;
@@ -153,7 +153,7 @@ void KernelTiles::emitRound(KernelEmitter &emitter, unsigned round) {
     for (int64_t r = 0; r < outer; ++r)
       for (size_t i = next + r * count / outer; i < next + (r + 1) * count / outer; ++i)
         for (int division = 0; division < sum->division; ++division)
-          state[i] = scalar::div(b, state[i], convert(found[r].lookup(body.exponentials->getResult(0)), body.type));
+          state[i] = scalar::div(b, state[i], convert(found[r].lookup(body.exponentials->getResult(0)), body.sumType));
     storeSum(emitter, *sum, ValueRange(state).slice(next, count));
     next += count;
   }

@@ -41,14 +41,14 @@ Value KernelTiles::depthOf(int64_t number) {
     return columnOf(number);
   return sum(product(sum(column, index(body.sharing() * (number / body.vector))), body.vector), index(number % body.vector));
 }
-Value KernelTiles::zero() { return arith::ConstantOp::create(b, body.type, b.getZeroAttr(body.type)); }
+Value KernelTiles::zero() { return arith::ConstantOp::create(b, body.sumType, b.getZeroAttr(body.sumType)); }
 Value KernelTiles::convert(Value x, Type scalar) { return getElementTypeOrSelf(x.getType()) == scalar ? x : scalar::cast(b, x, scalar); }
 
 /// The element number `element` of what begins `bytes` into the block's memory.
 Value KernelTiles::at(int64_t bytes, Value element) {
   Value begin = bytes ? LLVM::GEPOp::create(b, sharedMemory.getType(), b.getI8Type(), sharedMemory, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)}).getResult()
                       : sharedMemory;
-  return LLVM::GEPOp::create(b, sharedMemory.getType(), body.stored, begin, ArrayRef<LLVM::GEPArg>{element});
+  return LLVM::GEPOp::create(b, sharedMemory.getType(), body.operandType, begin, ArrayRef<LLVM::GEPArg>{element});
 }
 
 KernelTiles::Values KernelTiles::loop(Value from, Value to, int64_t step, ValueRange before, function_ref<Values(Value, Values)> make) {
@@ -247,11 +247,11 @@ void KernelTiles::loadOperand(KernelEmitter &emitter, const TileOperand &operand
     emitter.lanes = lanes;
     emitter.lane = lanes > 1 ? static_cast<int>(space.depthLoop()) : -1;
     emitter.startBody();
-    Value x = convert(emitter.element(operand.value, operand.index), body.stored);
+    Value x = convert(emitter.element(operand.value, operand.index), body.operandType);
     emitter.finishBody();
     if (inside)
       x = arith::SelectOp::create(b, inside, x, arith::ConstantOp::create(b, x.getType(), b.getZeroAttr(x.getType())));
-    LLVM::StoreOp::create(b, x, this->at(operand.offset, sum(product(at, operand.stride), depth)), elementBytes(body.stored) * lanes);
+    LLVM::StoreOp::create(b, x, this->at(operand.offset, sum(product(at, operand.stride), depth)), elementBytes(body.operandType) * lanes);
     return Values();
   });
   leaveDepth(emitter);

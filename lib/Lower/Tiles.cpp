@@ -281,8 +281,8 @@ bool TileBody::storesTogether(const TileSum &sum) const {
   return onTensorCores && sum.round + 1 == rounds && sum.depth * elementBytes(sum.output.getType()) % 16 == 0;
 }
 
-bool TileBody::place() {
-  int64_t words = onTensorCores ? 1 : elementBytes(type) / 4, bytes = elementBytes(stored);
+bool TileBody::layOut() {
+  int64_t words = onTensorCores ? 1 : elementBytes(sumType) / 4, bytes = elementBytes(operandType);
   int64_t registers = outerOfThread * innerOfThread * words * int64_t(scores.size()) + 3 * outerOfThread * words;
   for (const TileSum &sum : sums)
     registers += outerOfThread * words * sumsOf(sum.depth);
@@ -303,14 +303,14 @@ bool TileBody::place() {
 
 bool TileBody::choose() {
   Type scalar = getElementTypeOrSelf(scores.front().op->getResult(0).getType());
-  type = scalar.isF64() ? scalar : Type(Float32Type::get(scalar.getContext()));
+  sumType = scalar.isF64() ? scalar : Type(Float32Type::get(scalar.getContext()));
   Type narrow = narrowType();
   for (bool tensorCores : {true, false}) {
     if (tensorCores && !narrow)
       continue;
     onTensorCores = tensorCores;
-    stored = tensorCores ? narrow : type;
-    vector = 16 / elementBytes(stored);
+    operandType = tensorCores ? narrow : sumType;
+    vector = 16 / elementBytes(operandType);
     struct Choice {
       int64_t warps, outer, inner;
     };
@@ -322,7 +322,7 @@ bool TileBody::choose() {
         outerOfThread = tensorCores ? 2 : o;
         innerOfThread = tensorCores ? 4 * i : i;
         bool isTooLarge = (o > 1 && 16 * (o / 2) >= space.outer()) || (i > 1 && 16 * (i / 2) >= space.inner());
-        if (place() && !isTooLarge && o * i > most) {
+        if (layOut() && !isTooLarge && o * i > most) {
           most = o * i;
           best = {warps, outerOfThread, innerOfThread};
         }
@@ -330,7 +330,7 @@ bool TileBody::choose() {
     if (!best)
       continue;
     warps = best->warps, outerOfThread = best->outer, innerOfThread = best->inner;
-    return place();
+    return layOut();
   }
   return false;
 }

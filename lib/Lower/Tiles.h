@@ -117,8 +117,8 @@ struct TileBody {
   // Rows and columns of scores that a thread has.
   int64_t outerOfThread = 0, innerOfThread = 0;
   int64_t sharedBytes = 0, sumOffset = 0; ///< `sumOffset`: where a tile of scores lies; tensor cores take them from registers
-  mlir::Type type;                        ///< that sums are made in
-  mlir::Type stored;                      ///< of operands in the block's memory
+  mlir::Type sumType;                     ///< that sums are made in
+  mlir::Type operandType;                 ///< of operands in the block's memory
   int64_t vector = 1;                     ///< such elements in 16 bytes
   int64_t threads() const { return 32 * warps; }
   /// Threads that share a row.
@@ -140,7 +140,7 @@ private:
   bool collect(FactsCache &facts);
   bool choose();
   /// With these numbers for a thread; false where it has not the registers, or the block not the memory.
-  bool place();
+  bool layOut();
   mlir::Type narrowType() const;
 };
 
