@@ -107,6 +107,7 @@ private:
   std::atomic<uint64_t> myProgress{0}, theirProgress{0};
   std::atomic<bool> isEnding{false};
   std::mutex telling;
+  bool saidLast = false; ///< under the mutex
   std::thread thread;
 };
 
@@ -235,6 +236,8 @@ Status TcpWorld::meet(const LaunchVariables &variables, uint64_t hash) {
 
 void TcpWorld::tellAll(const Word &word) {
   std::lock_guard<std::mutex> lock(telling);
+  if (std::exchange(saidLast, saidLast || word.kind == Word::Done))
+    return; // Nobody listens behind that.
   double until = nowSeconds() + 1;
   for (Peer &peer : peers)
     if (peer.watched.isOpen() && !peer.isDone)

@@ -7,10 +7,12 @@
 #include "TestSupport.h"
 
 #include "core/Rendezvous.h"
+#include "core/Socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <thread>
 
 using namespace para::runtime;
 
@@ -124,6 +126,42 @@ TEST(Rendezvous, ManyConnectionsNeedDescriptors) {
   EXPECT_LT(outcome.seconds, 10);
   EXPECT_TRUE(has(outcome.err, "para: rank 0 on host '"));
   EXPECT_TRUE(has(outcome.err, "cannot take another connection: Too many open files: it needs 6 descriptors for the connections of 4 ranks, and may have 8 (ulimit -n)"));
+}
+
+TEST(Rendezvous, ARankThatIsDoneHearsRank0Out) {
+  // This test is rank 0, and tells how far it got while the other rank ends: a connection that were closed then would be reset, last word and all.
+  Socket listener, ends[2]; // for control messages, and the one that is watched
+  int port = freePort();
+  ASSERT_OK(Socket::listen(port, listener));
+  double until = nowSeconds() + 10;
+  std::thread other([&] {
+    LaunchVariables told;
+    told.rank = 1, told.size = 2, told.address = "127.0.0.1", told.port = std::to_string(port);
+    std::unique_ptr<World> world;
+    EXPECT_OK(joinByTcp(told, 1, world));
+    world.reset();
+  });
+  std::string from;
+  for (Socket &end : ends)
+    while (!end.isOpen() && nowSeconds() < until)
+      EXPECT_OK(listener.accept(end, from));
+  auto isOver = [&] { return nowSeconds() > until; };
+  const int64_t welcome[33] = {1}, gotOn[2] = {0, 1};
+  EXPECT_TRUE(ends[0].send(welcome, sizeof(welcome), isOver));
+  for (int i = 0; i < 3; ++i) {
+    usleep(150000);
+    EXPECT_TRUE(ends[1].send(gotOn, sizeof(gotOn), isOver));
+  }
+  std::vector<char> said(1); // until it ends its side
+  while (ends[1].receive(&said.back(), 1, isOver))
+    said.push_back(0);
+  constexpr size_t wordBytes = 16;
+  ASSERT_GT(said.size(), wordBytes);
+  EXPECT_EQ(said[said.size() - 1 - wordBytes], 2); // done
+  double began = nowSeconds();
+  ends[1].endSending();
+  other.join();
+  EXPECT_LT(nowSeconds() - began, 0.3); // it waits no longer than it must
 }
 
 TEST(Rendezvous, ABlockOfADeadJobIsMappedOnce) {
