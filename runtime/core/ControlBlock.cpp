@@ -51,6 +51,11 @@ Status ControlBlock::map(int descriptor, int64_t ranks, int64_t communicators, b
   return Status::success();
 }
 
+void ControlBlock::unmap() {
+  munmap(header, size_t(bytesFor(numRanks, numCommunicators)));
+  *this = ControlBlock();
+}
+
 void ControlBlock::ring(int64_t index) const {
   RankBlock &theirs = rank(index);
   theirs.bell.fetch_add(1);

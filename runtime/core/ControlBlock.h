@@ -57,6 +57,8 @@ class ControlBlock {
 public:
   /// Maps the file `descriptor`, sized for a job; `create` also initializes it.
   static Status map(int descriptor, int64_t ranks, int64_t communicators, bool create, ControlBlock &block);
+  /// Gives the mapping back; this block and its copies are of no use after.
+  void unmap();
   /// A new memory file, inherited by children. -1 on failure.
   static int createDescriptor(const char *name);
 

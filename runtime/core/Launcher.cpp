@@ -244,24 +244,25 @@ static Status joinByVariables(const JoinOptions &options, std::unique_ptr<World>
     int descriptor = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
     if (descriptor < 0)
       return Status::error("cannot create shared memory " + name + ": " + std::strerror(errno));
-    PARA_TRY(ControlBlock::map(descriptor, ranks, lines, true, block));
+    Status mapped = ControlBlock::map(descriptor, ranks, lines, true, block);
     close(descriptor);
+    PARA_TRY(mapped);
     block.programHash() = hash;
   } else {
     double began = nowSeconds();
     while (true) {
       int descriptor = shm_open(name.c_str(), O_RDWR, 0600);
       struct stat info;
-      if (descriptor >= 0 && fstat(descriptor, &info) == 0 &&
-          info.st_size == ControlBlock::bytesFor(ranks, lines)) {
-        PARA_TRY(ControlBlock::map(descriptor, ranks, lines, false, block));
+      bool isThere = descriptor >= 0 && fstat(descriptor, &info) == 0 && info.st_size == ControlBlock::bytesFor(ranks, lines);
+      Status mapped = isThere ? ControlBlock::map(descriptor, ranks, lines, false, block) : Status::success();
+      if (descriptor >= 0)
         close(descriptor);
-        // A block of a job that died while starting has a dead creator.
-        if (block.isReady() && block.programHash() && !hasEnded(block.creator()))
-          break;
-      } else if (descriptor >= 0) {
-        close(descriptor);
-      }
+      PARA_TRY(mapped);
+      // A block of a job that died while starting has a dead creator.
+      if (isThere && block.isReady() && block.programHash() && !hasEnded(block.creator()))
+        break;
+      if (isThere)
+        block.unmap();
       if (nowSeconds() - began > limitSeconds)
         return Status::error(format("rank %lld has waited %.0f seconds for rank 0 (%s sets how many)", (long long)rank, limitSeconds,
                                     nameOf(Setting::RendezvousTimeout)));
@@ -288,8 +289,9 @@ Status joinShared(LaunchKind kind, const JoinOptions &options, std::unique_ptr<W
   if (descriptor < 0 || rank >= ranks)
     return Status::error("cannot open shared memory");
   ControlBlock block;
-  PARA_TRY(ControlBlock::map(descriptor, ranks, options.lines, !isChild, block));
+  Status mapped = ControlBlock::map(descriptor, ranks, options.lines, !isChild, block);
   close(descriptor);
+  PARA_TRY(mapped);
   world = std::make_unique<SharedWorld>(block, rank);
   return Status::success();
 }

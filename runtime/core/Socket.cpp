@@ -1,6 +1,7 @@
 //===- Socket.cpp - A connection between two ranks ----------------------------===//
 #include "Socket.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
@@ -100,37 +101,68 @@ Status Socket::listen(int port, Socket &made) {
   return Status::success();
 }
 
-Socket Socket::accept(std::string &from) {
+void Socket::endSending() { shutdown(descriptor, SHUT_WR); }
+
+Status Socket::accept(Socket &made, std::string &from) {
   pollfd ask{descriptor, POLLIN, 0};
   if (poll(&ask, 1, napMilliseconds) <= 0)
-    return Socket();
+    return Status::success();
   sockaddr_storage address{};
   socklen_t bytes = sizeof(address);
   Socket socket(accept4(descriptor, reinterpret_cast<sockaddr *>(&address), &bytes, SOCK_CLOEXEC));
-  if (!socket.isOpen())
-    return socket;
+  if (!socket.isOpen()) {
+    // Others are the connection's own: it was given up before it was taken.
+    bool isFull = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return isFull ? failure("cannot take another connection") : Status::success();
+  }
   char host[NI_MAXHOST] = {};
   getnameinfo(reinterpret_cast<sockaddr *>(&address), bytes, host, sizeof(host), nullptr, 0, NI_NUMERICHOST);
   from = host;
   quicken(socket.get());
-  return socket;
+  made = std::move(socket);
+  return Status::success();
 }
 
-Status Socket::connect(const std::string &host, int port, Socket &made) {
+/// 0 when the connection stands, else why it does not.
+static int connectWithin(int descriptor, const addrinfo &at, double seconds) {
+  if (::connect(descriptor, at.ai_addr, at.ai_addrlen) == 0)
+    return 0;
+  if (errno != EINPROGRESS)
+    return errno;
+  pollfd ask{descriptor, POLLOUT, 0};
+  for (double until = nowSeconds() + seconds, left = seconds; left > 0; left = until - nowSeconds()) {
+    int ready = poll(&ask, 1, int(left * 1000) + 1);
+    if (ready < 0 && errno != EINTR)
+      return errno;
+    int found = 0;
+    socklen_t bytes = sizeof(found);
+    if (ready > 0)
+      return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &found, &bytes) == 0 ? found : errno;
+  }
+  return ETIMEDOUT;
+}
+
+Status Socket::connect(const std::string &host, int port, double seconds, Socket &made) {
+  double until = nowSeconds() + seconds;
   addrinfo hints{}, *list = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   if (int result = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list))
     return Status::error(std::string("the host is not known: ") + gai_strerror(result));
   Status status = Status::error("the host has no address");
+  int addresses = 0;
+  for (addrinfo *at = list; at; at = at->ai_next)
+    ++addresses;
   for (addrinfo *at = list; at; at = at->ai_next) {
-    Socket socket(::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
-    if (socket.isOpen() && ::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0) {
+    Socket socket(::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->ai_protocol));
+    // One that does not answer leaves the others their part of the time.
+    int cause = socket.isOpen() ? connectWithin(socket.get(), *at, std::max(0.1, (until - nowSeconds()) / addresses--)) : errno;
+    if (cause == 0) {
       quicken(socket.get());
       made = std::move(socket);
       status = Status::success();
       break;
     }
-    status = Status::error(std::strerror(errno));
+    status = Status::error(std::strerror(cause));
   }
   freeaddrinfo(list);
   return status;

@@ -29,10 +29,12 @@ public:
 
   /// On all addresses of this host. Fails where the port is taken.
   static Status listen(int port, Socket &made);
-  /// The next one that comes, if one does within some milliseconds.
-  Socket accept(std::string &from);
-  /// Fails at once where nobody listens there.
-  static Status connect(const std::string &host, int port, Socket &made);
+  /// The next one that comes; `made` stays closed if none does within some milliseconds. Fails where this process or host can take no more.
+  Status accept(Socket &made, std::string &from);
+  /// Fails at once where nobody listens there, and after so many seconds where nobody answers.
+  static Status connect(const std::string &host, int port, double seconds, Socket &made);
+  /// The other end reads what was sent, and then that it was all. What comes from there can be received still.
+  void endSending();
 
 private:
   bool wait(short what, const std::function<bool()> &isOver);

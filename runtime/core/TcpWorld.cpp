@@ -8,15 +8,14 @@
 #include "Environment.h"
 #include "Rendezvous.h"
 #include "Socket.h"
+#include "Thread.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <poll.h>
-#include <pthread.h>
-#include <thread>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace para::runtime {
@@ -77,10 +76,9 @@ private:
     std::atomic<bool> isDone{false};
     uint64_t progress = 0;
   };
-  Status receiveAll(int port, uint64_t hash);
+  Status receiveAll(int port, uint64_t hash, uint64_t mostDescriptors);
   Status check(const Hello &hello, uint64_t hash, const std::string &from);
   Status findFirst(const LaunchVariables &variables, int port, uint64_t hash);
-  void startWatching();
   void watch();
   void hear(size_t rank, const Word &word, bool isGone);
   void tellAll(const Word &word);
@@ -109,10 +107,21 @@ private:
   std::atomic<uint64_t> myProgress{0}, theirProgress{0};
   std::atomic<bool> isEnding{false};
   std::mutex telling;
+  bool saidLast = false; ///< under the mutex
   std::thread thread;
 };
 
 double limitSeconds() { return numberOf(Setting::RendezvousTimeout); }
+/// Rank 0 has two connections to each other rank, NCCL has its own, and what a shell sets is often 1024.
+rlim_t raiseMostDescriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
 std::string limitHint() { return std::string(" (") + nameOf(Setting::RendezvousTimeout) + " sets how many seconds ranks wait)"; }
 } // namespace
 
@@ -130,7 +139,7 @@ Status TcpWorld::check(const Hello &hello, uint64_t hash, const std::string &fro
   return Status::success();
 }
 
-Status TcpWorld::receiveAll(int port, uint64_t hash) {
+Status TcpWorld::receiveAll(int port, uint64_t hash, uint64_t mostDescriptors) {
   Socket listener;
   if (Status status = Socket::listen(port, listener); status.failed())
     return Status::error("rank 0: " + status.message() + ": another MASTER_PORT is needed, the same for all ranks");
@@ -140,7 +149,13 @@ Status TcpWorld::receiveAll(int port, uint64_t hash) {
   Status status = Status::success();
   while (missing > 0 && !status.failed() && nowSeconds() < until) {
     std::string from;
-    Socket socket = listener.accept(from);
+    Socket socket;
+    if (Status taken = listener.accept(socket, from); taken.failed()) {
+      status = Status::error(format("rank 0 on host '%s': %s: it needs %lld descriptors for the connections of %lld ranks, and may have %llu (ulimit -n)",
+                                    hosts[0].c_str(), taken.message().c_str(), 2 * (long long)(numRanks - 1), (long long)numRanks,
+                                    (unsigned long long)mostDescriptors));
+      break;
+    }
     Hello hello{};
     double patience = nowSeconds() + 2; // What is no rank may say nothing.
     if (!socket.isOpen() || !socket.receive(&hello, sizeof(hello), [&] { return nowSeconds() > patience; }) || hello.mark != mark)
@@ -183,7 +198,7 @@ Status TcpWorld::findFirst(const LaunchVariables &variables, int port, uint64_t 
   for (bool isWatch : {false, true}) {
     Socket &socket = isWatch ? first.watched : first.control;
     while (true) {
-      Status status = Socket::connect(variables.address, port, socket);
+      Status status = Socket::connect(variables.address, port, std::max(0.1, until - nowSeconds()), socket);
       if (!status.failed())
         break;
       if (nowSeconds() > until)
@@ -211,23 +226,18 @@ Status TcpWorld::meet(const LaunchVariables &variables, uint64_t hash) {
     return Status::error("MASTER_PORT=" + variables.port + ": a port from 1 to 65535 is needed");
   if (variables.address.empty())
     return Status::error("ranks on several hosts need MASTER_ADDR, the host of rank 0, and MASTER_PORT");
-  PARA_TRY(myRank == 0 ? receiveAll(int(port), hash) : findFirst(variables, int(port), hash));
+  uint64_t mostDescriptors = raiseMostDescriptors();
+  PARA_TRY(myRank == 0 ? receiveAll(int(port), hash, mostDescriptors) : findFirst(variables, int(port), hash));
   if (variables.localSize > 0)
     onHost = variables.localSize;
-  startWatching();
+  thread = startThread([this] { watch(); });
   return Status::success();
-}
-
-void TcpWorld::startWatching() {
-  sigset_t all, before; // Signals are the main thread's.
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread = std::thread([this] { watch(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void TcpWorld::tellAll(const Word &word) {
   std::lock_guard<std::mutex> lock(telling);
+  if (std::exchange(saidLast, saidLast || word.kind == Word::Done))
+    return; // Nobody listens behind that.
   double until = nowSeconds() + 1;
   for (Peer &peer : peers)
     if (peer.watched.isOpen() && !peer.isDone)
@@ -245,8 +255,11 @@ void TcpWorld::hear(size_t rank, const Word &word, bool isGone) {
     }
     return;
   }
-  if (word.kind == Word::Done)
+  if (word.kind == Word::Done) {
     peer.isDone = true;
+    if (myRank == 0)
+      peer.watched.endSending();
+  }
   if (word.kind == Word::GotOn)
     peer.progress = word.value;
   if (word.kind == Word::Failed && claim(int64_t(word.value)) && myRank == 0)
@@ -302,8 +315,17 @@ void TcpWorld::finish() {
   if (isEnding.exchange(true))
     return;
   tellAll({Word::Done, 0});
-  if (thread.joinable())
-    thread.join();
+  if (!thread.joinable())
+    return;
+  thread.join();
+  if (myRank == 0 || failed >= 0)
+    return;
+  // A connection that is closed with words unread is reset, and rank 0 might not get the last one: it answers that by ending its side.
+  Socket &first = peers[0].watched;
+  first.endSending();
+  double until = nowSeconds() + 1;
+  for (Word word{}; first.receive(&word, sizeof(word), [&] { return nowSeconds() > until; });)
+    ;
 }
 
 Status joinByTcp(const LaunchVariables &variables, uint64_t hash, std::unique_ptr<World> &world) {

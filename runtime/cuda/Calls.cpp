@@ -22,14 +22,18 @@ void para_context::enter(const char *op) {
     strncpy(control->rank(rank).op, op, sizeof(control->rank(rank).op) - 1);
 }
 
+void para_context::tell(const char *op, const std::string &cause) {
+  if (world->claimFailure())
+    std::fprintf(stderr, "para: rank %lld: %s: %s\n", (long long)rank, op, cause.c_str());
+}
+
 para_status para_context::fail(const char *op, const std::string &cause, para_status status) {
   if (captureProblem) {
     if (captureProblem->empty())
       *captureProblem = std::string("of ") + op + ": " + cause;
     return status;
   }
-  if (world->claimFailure())
-    std::fprintf(stderr, "para: rank %lld: %s: %s\n", (long long)rank, op, cause.c_str());
+  tell(op, cause);
   return status;
 }
 

@@ -115,10 +115,12 @@ Status Communicators::create() {
   PARA_TRY(world.broadcast(&id, sizeof(id)));
   result = nccl.ncclCommInitRank(&everyone, int(world.size()), id, int(world.rank()));
   PARA_TRY(world.agree(result == 0 ? Status::success() : Status::error(error("ncclCommInitRank", result))));
+  ctx->watch->finishStartStep();
   for (size_t i = 0; i < ctx->manifest->communicators.size(); ++i) {
     Group group;
     PARA_TRY(createGroup(ctx->manifest->members(i, ctx->rank), group));
     groups.push_back(group);
+    ctx->watch->finishStartStep();
   }
   PARA_TRY(createChannels());
   registerArena();

@@ -67,7 +67,9 @@ struct para_context {
   const char *currentOp = nullptr;
   int32_t sequence = 0; ///< of the collective that was enqueued last; NCCL does not ask for it, a rehearsal does
   void enter(const char *op);
-  /// Prints `para: rank 2: OP: cause` once for the job and returns the status for compiled code.
+  /// Prints `para: rank 2: OP: cause` once for the job. From any thread.
+  void tell(const char *op, const std::string &cause);
+  /// Tells that, or in a capture notes it there, and returns the status for compiled code. The main thread's.
   para_status fail(const char *op, const std::string &cause, para_status status = PARA_ERROR);
   /// The status for a result of the driver; its text is the driver's.
   para_status check(const char *op, const char *what, int result);

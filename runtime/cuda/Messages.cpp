@@ -45,6 +45,7 @@ Status Communicators::createChannels() {
       (stage == from ? outgoing[to] : incoming[from]) = channel;
     }
     PARA_TRY(ctx->world->agree(status));
+    ctx->watch->finishStartStep();
   }
   return Status::success();
 }

@@ -2,18 +2,16 @@
 #include "Watch.h"
 #include "Communicators.h"
 #include "core/Environment.h"
+#include "core/Thread.h"
 #include "rehearsal/Rehearsal.h"
 
 #include <algorithm>
-#include <csignal>
 #include <numeric>
-#include <pthread.h>
 #include <unistd.h>
 
 namespace para::runtime::cuda {
 
 namespace {
-constexpr size_t mostLanes = 1023, ticksLane = mostLanes;
 constexpr uint32_t callsPerTick = 32;
 /// NCCL's start takes longer where there are many ranks, and so does a communication's first use, which connects them.
 constexpr double startFactor = 6;
@@ -21,10 +19,11 @@ constexpr double startFactor = 6;
 
 Status Watch::start() {
   void *memory = nullptr;
-  if (int result = ctx->driver.cuMemAllocHost(&memory, (mostLanes + 1) * sizeof(uint32_t)))
+  ticksLane = size_t(numStreams) + ctx->manifest->messages.size(); // A pair of stages has a channel at most.
+  if (int result = ctx->driver.cuMemAllocHost(&memory, (ticksLane + 1) * sizeof(uint32_t)))
     return Status::error(ctx->driverError("cuMemAllocHost", result));
   words = static_cast<std::atomic<uint32_t> *>(memory);
-  for (size_t i = 0; i <= mostLanes; ++i)
+  for (size_t i = 0; i <= ticksLane; ++i)
     words[i] = 0;
   for (Handle stream : ctx->streams)
     addLane(stream);
@@ -33,12 +32,7 @@ Status Watch::start() {
   if (growNumbers(usualNumbers, "the start") != PARA_OK)
     return Status::error("");
   timeoutSeconds = numberOf(Setting::CommunicationTimeout);
-  // Signals are the main thread's.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread = startThread([this] { run(); });
   return Status::success();
 }
 
@@ -82,8 +76,6 @@ void Watch::endList() {
 }
 
 para_status Watch::note(size_t lane, uint32_t value, const char *op) {
-  if (lane >= mostLanes && lane != ticksLane)
-    return PARA_OK;
   if (value >= numbers)
     if (para_status status = growNumbers(value + 1, op))
       return status;
@@ -176,11 +168,11 @@ bool Watch::look(double seconds) {
       report(entry ? entry->what.op : "the step", found + (entry ? ", while " + nameOf(entry->what) + " was under way" : ""));
       return true;
     }
-  uint64_t local = rehearsal::isOn() ? rehearsal::moves() : 0;
+  uint64_t local = startSteps + (rehearsal::isOn() ? rehearsal::moves() : 0);
   bool connects = false;
   {
     std::lock_guard<std::mutex> lock(mutex);
-    for (size_t i = 0; i < std::min(lanes.size(), mostLanes); ++i)
+    for (size_t i = 0; i < lanes.size(); ++i)
       local += wordOf(i);
     local += wordOf(ticksLane);
     local += current ? current->entries.size() + current->ticks : 0;
@@ -340,7 +332,7 @@ bool Watch::reportStuck(double seconds) {
 }
 
 void Watch::report(const char *op, const std::string &cause) {
-  ctx->fail(op, cause);
+  ctx->tell(op, cause);
   failed = true;
   // NCCL's own end may hang as well.
   std::thread([] {

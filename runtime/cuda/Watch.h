@@ -5,6 +5,7 @@
 // the words, tells the other ranks that this one gets on (World), and asks NCCL for errors, whatever the host program does meanwhile. Where a
 // communication has begun and no rank has got on for PARA_COMMUNICATION_TIMEOUT seconds, it names the communication and who has not come to it,
 // and ends the job. A rank whose host program works between steps, for however long, gets on; one that is stopped does not.
+// Under mpirun on several hosts ranks do not know how far others got: there it may work for six times as long as that, and no longer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_RUNTIME_CUDA_WATCH_H
@@ -53,6 +54,8 @@ public:
     lanes.push_back(stream);
   }
   void enter(Phase next) { phase = next; }
+  /// One of NCCL's steps at the start is done.
+  void finishStartStep() { ++startSteps; }
 
   /// Before a list is enqueued, or a graph with these calls is launched. Nothing is under way.
   void beginList(std::shared_ptr<Calls> known = nullptr);
@@ -89,6 +92,7 @@ private:
 
   para_context *ctx;
   std::atomic<uint32_t> *words = nullptr; ///< pinned: one a lane, the last one counts ticks
+  size_t ticksLane = 0;                   ///< behind all lanes that can be added
   std::vector<Address> tables; ///< in device memory: 0, 1, 2 ...; graphs may use the shorter ones still
   uint32_t numbers = 0;        ///< how many the last one has
   std::vector<Handle> lanes;
@@ -98,6 +102,7 @@ private:
   Communication enqueuing; ///< op is null while none is
   uint64_t lists = 0;      ///< begun so far
   std::atomic<Phase> phase{Phase::Starts};
+  std::atomic<uint64_t> startSteps{0};
   std::atomic<bool> failed{false}, isStopping{false};
   std::thread thread;
   double timeoutSeconds = 0;

@@ -7,10 +7,12 @@
 #include "TestSupport.h"
 
 #include "core/Rendezvous.h"
+#include "core/Socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <thread>
 
 using namespace para::runtime;
 
@@ -28,8 +30,7 @@ int freePort() {
   return ntohs(at.sin_port);
 }
 
-/// Starts the ranks in the background, two a host, each with variables of its own; the status of the first that fails.
-Outcome start(const std::vector<int> &ranks, const std::string &shared, const std::vector<std::string> &own = {}, std::string program = stuckProgram) {
+Outcome startOnce(const std::vector<int> &ranks, const std::string &shared, const std::vector<std::string> &own, const std::string &program) {
   std::string command = "export WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(freePort()) + " " + shared + "; status=0; ";
   for (size_t i = 0; i < ranks.size(); ++i) {
     std::string rank = std::to_string(ranks[i]), local = std::to_string(ranks[i] % 2);
@@ -38,6 +39,14 @@ Outcome start(const std::vector<int> &ranks, const std::string &shared, const st
                " --repeat 3 & pids=\"$pids $!\"; ";
   }
   return runCommand(command + "for p in $pids; do wait $p || status=$?; done; exit $status");
+}
+
+/// Starts the ranks in the background, two a host, each with variables of its own; the status of the first that fails.
+Outcome start(const std::vector<int> &ranks, const std::string &shared, const std::vector<std::string> &own = {}, const std::string &program = stuckProgram) {
+  Outcome outcome = startOnce(ranks, shared, own, program);
+  // Another process may have taken the port since it was found free.
+  bool isTaken = outcome.err.find("Address already in use") != std::string::npos && shared.find("MASTER_PORT") == std::string::npos;
+  return isTaken ? startOnce(ranks, shared, own, program) : outcome;
 }
 } // namespace
 
@@ -83,6 +92,87 @@ TEST(Rendezvous, RanksThatDoNotComeAreNamed) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_TRUE(has(outcome.err, "has not reached rank 0 at 127.0.0.1:"));
   EXPECT_TRUE(has(outcome.err, " for 1 s: Connection refused"));
+}
+
+TEST(Rendezvous, AHostThatDoesNotAnswerIsGivenUp) {
+  // A listener whose queue is full leaves whoever comes without an answer.
+  int deaf = ::socket(AF_INET, SOCK_STREAM, 0), full[4];
+  sockaddr_in at{};
+  at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof(at);
+  ASSERT_EQ(bind(deaf, reinterpret_cast<sockaddr *>(&at), sizeof(at)), 0);
+  ASSERT_EQ(listen(deaf, 0), 0);
+  getsockname(deaf, reinterpret_cast<sockaddr *>(&at), &bytes);
+  for (int &socket : full) {
+    socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    connect(socket, reinterpret_cast<sockaddr *>(&at), sizeof(at));
+  }
+  usleep(100000);
+  Outcome outcome = start({1}, "PARA_RENDEZVOUS_TIMEOUT=1 MASTER_PORT=" + std::to_string(ntohs(at.sin_port)));
+  for (int socket : full)
+    close(socket);
+  close(deaf);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_LT(outcome.seconds, 10);
+  EXPECT_TRUE(has(outcome.err, " for 1 s: Connection timed out (PARA_RENDEZVOUS_TIMEOUT sets"));
+}
+
+TEST(Rendezvous, ManyConnectionsNeedDescriptors) {
+  constexpr const char *few = "8"; // three of them are a shell's
+  Outcome outcome = start({0, 1, 2, 3}, std::string("; ulimit -S -n ") + few);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  outcome = start({0, 1, 2, 3}, std::string("PARA_RENDEZVOUS_TIMEOUT=3; ulimit -n ") + few);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_LT(outcome.seconds, 10);
+  EXPECT_TRUE(has(outcome.err, "para: rank 0 on host '"));
+  EXPECT_TRUE(has(outcome.err, "cannot take another connection: Too many open files: it needs 6 descriptors for the connections of 4 ranks, and may have 8 (ulimit -n)"));
+}
+
+TEST(Rendezvous, ARankThatIsDoneHearsRank0Out) {
+  // This test is rank 0, and tells how far it got while the other rank ends: a connection that were closed then would be reset, last word and all.
+  Socket listener, ends[2]; // for control messages, and the one that is watched
+  int port = freePort();
+  ASSERT_OK(Socket::listen(port, listener));
+  double until = nowSeconds() + 10;
+  std::thread other([&] {
+    LaunchVariables told;
+    told.rank = 1, told.size = 2, told.address = "127.0.0.1", told.port = std::to_string(port);
+    std::unique_ptr<World> world;
+    EXPECT_OK(joinByTcp(told, 1, world));
+    world.reset();
+  });
+  std::string from;
+  for (Socket &end : ends)
+    while (!end.isOpen() && nowSeconds() < until)
+      EXPECT_OK(listener.accept(end, from));
+  auto isOver = [&] { return nowSeconds() > until; };
+  const int64_t welcome[33] = {1}, gotOn[2] = {0, 1};
+  EXPECT_TRUE(ends[0].send(welcome, sizeof(welcome), isOver));
+  for (int i = 0; i < 3; ++i) {
+    usleep(150000);
+    EXPECT_TRUE(ends[1].send(gotOn, sizeof(gotOn), isOver));
+  }
+  std::vector<char> said(1); // until it ends its side
+  while (ends[1].receive(&said.back(), 1, isOver))
+    said.push_back(0);
+  constexpr size_t wordBytes = 16;
+  ASSERT_GT(said.size(), wordBytes);
+  EXPECT_EQ(said[said.size() - 1 - wordBytes], 2); // done
+  double began = nowSeconds();
+  ends[1].endSending();
+  other.join();
+  EXPECT_LT(nowSeconds() - began, 0.3); // it waits no longer than it must
+}
+
+TEST(Rendezvous, ABlockOfADeadJobIsMappedOnce) {
+  // Its creator was killed before the others came: they look at it again and again, for it may be another job's any time.
+  std::string port = std::to_string(freePort());
+  Outcome outcome = runCommand("export WORLD_SIZE=4 LOCAL_WORLD_SIZE=4 MASTER_PORT=" + port + "; RANK=0 LOCAL_RANK=0 " + stuckProgram + " & sleep 0.5; kill -9 $!; "
+                               "RANK=1 LOCAL_RANK=1 PARA_RENDEZVOUS_TIMEOUT=2 " + stuckProgram + " & sleep 1; grep -c /para- /proc/$!/maps; wait $!; status=$?; "
+                               "rm /dev/shm/para-$(id -u)-" + port + " || status=2; exit $status");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "rank 1 has waited 2 seconds for rank 0"));
+  EXPECT_TRUE(outcome.out == "0\n" || outcome.out == "1\n") << outcome.out;
 }
 
 TEST(Rendezvous, RanksOfOneHostThatDoNotComeAreNamed) {

@@ -3,10 +3,12 @@
 // Two stages of PARA_TEST_RANKS / 2 ranks each, `data` within a stage; each run is two collectives and a message from stage 0 to stage 1.
 // PARA_TEST_FAULT says what the last rank does in its second run: stop, missing, order (its collectives change places), message (it does not
 // receive), die, leave (it ends as if it were done), grow (it makes a call more), late (it sleeps for PARA_TEST_SECONDS before it enqueues), slow (a kernel of its takes so long), split (as long in small parts).
+// PARA_TEST_OTHERS_SECONDS: how long the other ranks sleep in that run before they enqueue. PARA_TEST_SPLIT_SECONDS: how long ncclCommSplit takes.
 //
 //===----------------------------------------------------------------------===//
 #include "conformance/Program.h"
 #include "cuda/Context.h"
+#include "rehearsal/Rehearsal.h"
 
 #include <csignal>
 #include <unistd.h>
@@ -15,6 +17,21 @@ using namespace para::conformance;
 
 static int64_t numRanks;
 static int runs = 0;
+
+static para::runtime::cuda::Nccl served;
+
+static int splitSlowly(void *parent, int color, int key, void **made, void *config) {
+  usleep(useconds_t(setting("PARA_TEST_SPLIT_SECONDS", 0)) * 1000000);
+  return served.ncclCommSplit(parent, color, key, made, config);
+}
+
+// The linker puts these in the place of para::runtime::rehearsal::fill for NCCL's table.
+extern "C" void __real__ZN4para7runtime9rehearsal4fillERNS0_4cuda4NcclE(para::runtime::cuda::Nccl &);
+extern "C" void __wrap__ZN4para7runtime9rehearsal4fillERNS0_4cuda4NcclE(para::runtime::cuda::Nccl &nccl) {
+  __real__ZN4para7runtime9rehearsal4fillERNS0_4cuda4NcclE(nccl);
+  served = nccl;
+  nccl.ncclCommSplit = splitSlowly;
+}
 
 static void sleepFor(const int64_t *args) { usleep(useconds_t(args[0])); }
 static const para_thread_kernel threadKernels[] = {{"sleep_for", sleepFor, 1, 1, 0}};
@@ -31,6 +48,8 @@ static para_status run(para_context *ctx, int64_t, int64_t) {
   std::string fault = isFaulty ? settingText("PARA_TEST_FAULT", "") : "";
   double seconds = double(setting("PARA_TEST_SECONDS", 2));
   char *arena = static_cast<char *>(para_arena(ctx));
+  if (runs == 2 && !isFaulty)
+    usleep(useconds_t(setting("PARA_TEST_OTHERS_SECONDS", 0)) * 1000000);
   if (fault == "die")
     raise(SIGKILL);
   if (fault == "leave") {

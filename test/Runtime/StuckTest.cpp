@@ -13,6 +13,18 @@ Outcome fault(const std::string &kind, const std::string &environment = "") {
   return runCommand("PARA_COMMUNICATION_TIMEOUT=2 PARA_TEST_FAULT=" + kind + " " + environment + " timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 3");
 }
 
+/// A line of the environment by which a test's processes are told from others'.
+std::string newMark() {
+  static int marks = 0;
+  return "PARA_TEST_MARK=" + std::to_string(getpid()) + "." + std::to_string(marks++);
+}
+
+/// A shell's command: sends a signal to rank 3 of those with the mark.
+std::string signalLastRank(const std::string &mark, const std::string &signal) {
+  return "for f in /proc/[0-9]*/environ; do if grep -qzx " + mark + " $f 2>/dev/null && grep -qzx PARA_RANK=3 $f; then kill -" + signal +
+         " $(echo $f | cut -d/ -f3); fi; done; ";
+}
+
 /// Fails within seconds, and one rank tells why.
 void expectTold(const Outcome &outcome, const std::vector<std::string> &parts) {
   EXPECT_EQ(outcome.status, 1) << outcome.err;
@@ -36,12 +48,11 @@ TEST(Stuck, ARankThatIsStoppedIsNamed) {
 }
 
 TEST(Stuck, ARankThatIsStoppedAtAnyTimeIsNamed) {
-  // Wherever the signal finds it, in a step or between two; the processes are told from others' by a mark in their environment.
+  // Wherever the signal finds it, in a step or between two.
   for (int i = 0; i < 3; ++i) {
-    std::string mark = "PARA_TEST_MARK=" + std::to_string(getpid()) + "." + std::to_string(i);
-    Outcome outcome = runCommand("PARA_COMMUNICATION_TIMEOUT=2 " + mark + " timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 100000000 & sleep 1; "
-                                 "for f in /proc/[0-9]*/environ; do if grep -qzx " + mark + " $f 2>/dev/null && grep -qzx PARA_RANK=3 $f; then "
-                                 "kill -STOP $(echo $f | cut -d/ -f3); fi; done; wait $!");
+    std::string mark = newMark();
+    Outcome outcome = runCommand("PARA_COMMUNICATION_TIMEOUT=2 " + mark + " timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 100000000 & sleep 1; " +
+                                 signalLastRank(mark, "STOP") + "wait $!");
     expectTold(outcome, {"rank 3 is stopped by a signal or a debugger, and"});
   }
 }
@@ -83,6 +94,20 @@ TEST(Stuck, ErrorsThatNcclFindsAreTold) {
   expectTold(fault("leave"), {"NCCL: found while it ran: remote error (rehearsed), while the "});
 }
 
+TEST(Stuck, ErrorsThatAreFoundInACaptureAreTold) {
+  // The others are in the capture of their second run: that one's calls are noted, not told, and what is found beside them is told all the same.
+  expectTold(fault("leave", "PARA_TEST_OTHERS_SECONDS=4"), {"the step: NCCL: found while it ran: remote error (rehearsed)"});
+}
+
+TEST(Stuck, AStartOfManyStepsGoesOn) {
+  // Three communicators are split off, in all for longer than one step may take.
+  Outcome outcome = runCommand("PARA_COMMUNICATION_TIMEOUT=1 PARA_TEST_SPLIT_SECONDS=3 timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 1");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_GT(outcome.seconds, 9);
+  outcome = runCommand("PARA_COMMUNICATION_TIMEOUT=1 PARA_TEST_SPLIT_SECONDS=20 timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 1");
+  expectTold(outcome, {": the start: NCCL has waited for all ranks to come for 6 s (PARA_COMMUNICATION_TIMEOUT sets"});
+}
+
 TEST(Stuck, WhatOnlyTakesLongGoesOn) {
   for (const char *kind : {"slow", "split"}) {
     Outcome outcome = fault(kind, "PARA_TEST_SECONDS=3");
@@ -94,8 +119,9 @@ TEST(Stuck, WhatOnlyTakesLongGoesOn) {
 }
 
 TEST(Stuck, ARankThatGoesOnInTimeIsForgiven) {
-  Outcome outcome = runCommand("export PARA_COMMUNICATION_TIMEOUT=8 PARA_TEST_FAULT=stop; timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 3 & sleep 3; "
-                               "for p in $(pgrep -f '[r]untime-stuck-program --repeat 3'); do kill -CONT $p; done; wait $!");
+  std::string mark = newMark();
+  Outcome outcome = runCommand("PARA_COMMUNICATION_TIMEOUT=8 PARA_TEST_FAULT=stop " + mark + " timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 3 & sleep 3; " +
+                               signalLastRank(mark, "CONT") + "wait $!");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
