@@ -298,6 +298,10 @@ private:
           read.insert(v);
     inputs = read;
 
+    // Scores that are made again may differ in their last bit from those of which a maximum was found: which of them equals it is not asked then.
+    bool isAgain = group.byColumns || timeOf(group.last()) != timeOf(region.seed);
+    if (isAgain && llvm::any_of(members, [&](Operation *op) { return region.ops.contains(op) && facts.get(op).equates; }))
+      return false;
     for (Operation *op : group.sums)
       group.outputs.push_back(storedAs(op));
     for (Operation *op : group.reductions)

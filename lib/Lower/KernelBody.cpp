@@ -177,8 +177,12 @@ private:
       for (Operation *op : found)
         users[op].push_back(number);
     }
+    for (unsigned number = 0; number < body.passes.size(); ++number)
+      reachRow(number); // for what is read elsewhere
     for (auto &[op, numbers] : users) {
       Value v = op->getResult(0);
+      if (elsewhere.contains(v)) // What is kept is the own row.
+        continue;
       auto prefix = prefixOf(shapeOf(v), body.rows);
       unsigned first = numbers.front();
       if (numbers.size() < 2 || !prefix || body.storedIn.count(v))

@@ -108,6 +108,10 @@ const OpFacts &FactsCache::get(Operation *op) {
   if (auto product = result.getDefiningOp<arith::MulFOp>())
     f.multiplies = recorder.pulled.size() == 2 && ((product.getLhs() == recorder.pulled[0] && product.getRhs() == recorder.pulled[1]) ||
                                                    (product.getLhs() == recorder.pulled[1] && product.getRhs() == recorder.pulled[0]));
+  if (auto compare = result.getDefiningOp<arith::CmpFOp>()) {
+    using P = arith::CmpFPredicate;
+    f.equates = llvm::is_contained({P::OEQ, P::UEQ, P::ONE, P::UNE}, compare.getPredicate());
+  }
   if (isa_and_nonnull<arith::ExtFOp, arith::TruncFOp>(result.getDefiningOp()))
     f.converts = recorder.pulled.size() == 1 && result.getDefiningOp()->getOperand(0) == recorder.last;
   f.whole = f.reduction && isUnchanged && !f.accesses[0].dynamic && productOf(f.loops) == sizeOf(op->getOperand(f.accesses[0].operand)) &&

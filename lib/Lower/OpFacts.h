@@ -36,6 +36,7 @@ struct OpFacts {
   bool whole = false;      ///< a reduction of all elements of one operand, unchanged, each taken once
   bool multiplies = false; ///< the element is the product of one of each of two operands
   bool converts = false;   ///< the element is one of the operand in another floating type
+  bool equates = false;    ///< tells whether numbers are equal, to the last bit
   bool accumulate = false; ///< sums over microbatches
   bool expensive = false;  ///< has a transcendental function
   bool placed = false;     ///< depends on where the element is, beside what it reads there
