@@ -71,7 +71,7 @@ class Case:
         dropped = {"dropout": "dropped = Mul(p, n)", "more": "dropped = Add(p, more)"}.get(self.between, "dropped = Identity(p)")
         inputs = f"float[{b},{q},24] x, float[{b},{k},24] c" + (f", float[{b},1,{q},{k}] m" if "input" in self.mask else "") + \
                  (f", float[{b},{h},{q},{k}] n" if self.between == "dropout" else "")
-        end = "y0 = MatMul(o2, wo)\n  square = Mul(p, p)\n  most = ReduceMean <axes = [1, 3], keepdims = 0> (square)\n  last = Unsqueeze(most, two)\n  y = Add(y0, last)" if self.leaves else "y = MatMul(o2, wo)"
+        end = "y0 = MatMul(o2, wo)\n  square = Mul(p, p)\n  most = ReduceMean <axes = [1, 3], keepdims = 0> (square)\n  last = Unsqueeze(most, two)\n  y = Add(y0, last)" if self.leaves is True else "y0 = MatMul(o2, wo)\n  greatest = ReduceMax <axes = [3], keepdims = 0> (masked)\n  most = ReduceMean <axes = [1], keepdims = 0> (greatest)\n  last = Unsqueeze(most, two)\n  y = Add(y0, last)" if self.leaves else "y = MatMul(o2, wo)"
         text = f"""<ir_version: 8, opset_import: ["" : 17]>
 attention ({inputs}) => (float[{b},{q},24] y) {{
   q2 = MatMul(x, wq)
@@ -164,6 +164,7 @@ CASES = {
     "one head": Case(batch=1, heads=1, queries=96),
     "scores leave": Case(leaves=True),
     "scores leave causal": Case(queries=100, mask="lowest", leaves=True),
+    "maximum leaves": Case(batch=1, queries=67, width=64, leaves="maximum", kernels=0),
     "frozen queries": Case(frozen="wq", kernels=2),
     "frozen values": Case(frozen="wv"),
 }
