@@ -302,6 +302,8 @@ void StageMemory::placeValues() {
         continue;
       Place place = placeOf(v);
       int64_t first = time[&op], last = lastUse(v);
+      if (place == Place::Slot && getDepth(v)) // a message that leaves in a later phase may be under way until the next of its kind is written
+        last = end;
       if (place == Place::Step && microbatches > 1) {
         first = 0;
         last = end;
