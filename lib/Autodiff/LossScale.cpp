@@ -7,6 +7,7 @@ using namespace para;
 
 static constexpr StringLiteral scaleName = "loss_scale", goodName = "loss_scale/good_steps", skippedName = "loss_scale/skipped_steps";
 static constexpr double growth = 2, backoff = 0.5, growthInterval = 2000; // PyTorch's
+static constexpr double least = 0x1p-24; ///< Its inverse is finite, and so are gradients once the steps are: at zero none would ever be again.
 
 void LossScale::add(func::FuncOp main, double initial) {
   Builder builder(main.getContext());
@@ -48,7 +49,8 @@ void LossScale::update(TensorBuilder &t, Value counts, SmallVectorImpl<ProgramRe
   Value one = t.like(goodSteps, 1.0), zero = t.like(goodSteps, 0.0), good = t.add(goodSteps, one), grown = t.mul(scale, t.like(scale, growth));
   Value isLong = t.compare(Comparison::GreaterEqual, good, t.like(good, growthInterval));
   Value next = t.select(isLong, t.select(isFinite(t, grown), grown, scale), scale);
-  results.push_back(makeResult(t.select(counts, next, t.mul(scale, t.like(scale, backoff))), "update", scaleName, scaleName));
+  Value less = t.max(t.mul(scale, t.like(scale, backoff)), t.like(scale, least));
+  results.push_back(makeResult(t.select(counts, next, less), "update", scaleName, scaleName));
   results.push_back(makeResult(t.select(counts, t.select(isLong, zero, good), zero), "update", goodName, goodName));
   results.push_back(makeResult(t.select(counts, skippedSteps, t.add(skippedSteps, one)), "update", skippedName, skippedName));
 }

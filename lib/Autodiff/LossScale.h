@@ -1,7 +1,7 @@
 //===- LossScale.h - Dynamic loss scaling -------------------------*- C++ -*-===//
 //
 // The loss is scaled before it is differentiated, so that f16 holds small cotangents, and gradients are scaled back in f32. A step whose
-// gradients are not finite is skipped on all ranks and halves the scale; it doubles after 2000 steps that were not skipped. As in PyTorch's
+// gradients are not finite is skipped on all ranks and halves the scale, to no less than 2^-24; it doubles after 2000 steps that were not skipped. As in PyTorch's
 // GradScaler (Micikevicius et al., Mixed Precision Training, 2018). What it knows is state of the program: `loss_scale`,
 // `loss_scale/good_steps` since it changed, and `loss_scale/skipped_steps`, which do not count for the optimizer's bias corrections.
 //

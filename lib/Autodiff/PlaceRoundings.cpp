@@ -31,6 +31,8 @@ struct PlaceRoundingsPass : para::impl::PlaceRoundingsPassBase<PlaceRoundingsPas
       if (isRounding(&op))
         roundings.push_back(&op);
     llvm::for_each(roundings, roundForAll);
+    for (Operation *rounding : roundings)
+      rounding->removeAttr("para.apart");
     llvm::for_each(roundings, dropIfUnseen);
   }
 
@@ -56,13 +58,13 @@ struct PlaceRoundingsPass : para::impl::PlaceRoundingsPassBase<PlaceRoundingsPas
   }
 
   /// What was made of narrow values and is stored narrow is the rounded number for all who use it: it is stored once, and one number under
-  /// every plan. Sums stay what they are for those who do not need them narrow.
+  /// every plan. Sums stay what they are for those who do not need them narrow, and so does what the model itself declares f32.
   static void roundForAll(Operation *rounding) {
     Value wide = rounding->getOperand(0);
     Operation *op = wide.getDefiningOp();
     bool isOfNarrow = op && getPrecisionRule(op) == PrecisionRule::Arithmetic &&
                       llvm::any_of(op->getOperands(), [](Value operand) { return isWidening(operand.getDefiningOp()); });
-    if (!isOfNarrow || wide.hasOneUse())
+    if (!isOfNarrow || wide.hasOneUse() || rounding->hasAttr("para.apart"))
       return;
     OpBuilder builder(rounding->getContext());
     rounding->moveAfter(op);

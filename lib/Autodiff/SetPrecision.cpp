@@ -14,6 +14,7 @@ namespace para {
 } // namespace para
 
 namespace {
+FloatType elementOf(Value value) { return cast<FloatType>(getElementTypeOrSelf(value.getType())); }
 RankedTensorType withElement(Type type, Type element) { return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), element); }
 
 /// A value in both types; each is made when it is first asked for.
@@ -25,16 +26,24 @@ struct Known {
   };
   Value wide, narrow;
   Status status = Neutral;
-  bool isStored = false; ///< of a trained parameter or an input: products take it in 16 bits
+  bool isStored = false; ///< of a trained parameter or an input which is to be of 16 bits: products take it so
 };
 
 class Narrowing {
 public:
-  Narrowing(func::FuncOp main, FloatType narrow, bool train) : main(main), narrow(narrow), train(train), builder(main.getContext()), f32(builder.getF32Type()) {}
+  /// `given`: what all values are stored in; null: narrow ones as they are declared, and the others in f32.
+  Narrowing(func::FuncOp main, FloatType given, bool train) : main(main), given(given), train(train), builder(main.getContext()), f32(builder.getF32Type()) {}
 
   void run() {
     Block &body = main.getBody().front();
     auto ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+    auto note = [this](Value value) {
+      if (isNarrow(value.getType()))
+        declared[value] = elementOf(value);
+    };
+    llvm::for_each(body.getArguments(), note);
+    for (Operation *op : ops)
+      llvm::for_each(op->getResults(), note);
     for (BlockArgument argument : body.getArguments())
       take(argument);
     llvm::for_each(ops, [this](Operation *op) { visit(op); });
@@ -45,6 +54,17 @@ public:
   }
 
 private:
+  /// What the op's values are stored in; null if the model says f32 of all of them.
+  FloatType getNarrow(Operation *op) {
+    if (given)
+      return given;
+    for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+      for (Value value : values)
+        if (FloatType type = declared.lookup(value))
+          return type;
+    return {};
+  }
+
   void take(BlockArgument argument) {
     if (!isNarrowOrF32(argument.getType()))
       return;
@@ -54,16 +74,16 @@ private:
     if (isNarrow(argument.getType()) && isTrained && train) // its master
       argument.setType(withElement(argument.getType(), f32));
     Known &known = this->known[argument];
-    known.isStored = isTrained || kind == "input";
+    known.isStored = (isTrained || kind == "input") && (given || declared.contains(argument));
     if (!isNarrow(argument.getType())) {
       known.wide = argument;
       return;
     }
     known.status = Known::Narrow;
     known.narrow = argument;
-    if (getElementTypeOrSelf(argument.getType()) != narrow) {
+    if (given && elementOf(argument) != given) {
       builder.setInsertionPointToStart(argument.getOwner());
-      known.narrow = TensorBuilder(argument.getLoc(), builder).cast(argument, narrow);
+      known.narrow = TensorBuilder(argument.getLoc(), builder).cast(argument, given);
     }
   }
 
@@ -74,21 +94,25 @@ private:
     return known.wide;
   }
 
-  Value narrowOf(Value value) {
-    if (Value made = known[value].narrow)
+  Value narrowOf(Value value, FloatType narrow) {
+    Value made = known[value].narrow;
+    if (made && elementOf(made) == narrow)
       return made;
+    if (made) // a model may have both types: from one to the other goes by way of f32
+      return TensorBuilder(place(value), builder).cast(wideOf(value), narrow);
     Operation *op = value.getDefiningOp();
-    Value made;
     if (op && getPrecisionRule(op) == PrecisionRule::Moves) { // what is moved is rounded: a product looks through moves, but not through casts
       SmallVector<Value> operands;
       for (Value operand : op->getOperands())
-        operands.push_back(isNarrowOrF32(operand.getType()) ? narrowOf(operand) : operand);
+        operands.push_back(isNarrowOrF32(operand.getType()) ? narrowOf(operand, narrow) : operand);
       Operation *copy = builder.clone(*op);
       copy->setOperands(operands);
       setFloatElement(copy, narrow);
       made = copy->getResult(0);
     } else {
       made = TensorBuilder(place(value), builder).cast(known[value].wide, narrow);
+      if (!given && !declared.contains(value)) // the rounding that the model asks for, of what is f32 for all others
+        made.getDefiningOp()->setAttr("para.apart", builder.getUnitAttr());
     }
     return known[value].narrow = made;
   }
@@ -97,10 +121,10 @@ private:
     for (auto [operand, value] : llvm::zip_equal(op->getOpOperands(), operands))
       operand.set(value);
   }
-  /// The operands in one type.
-  void convert(Operation *op, bool toNarrow) {
+  /// The operands in one type; null: f32.
+  void convert(Operation *op, FloatType narrow) {
     setOperands(op, llvm::map_to_vector(op->getOperands(), [&](Value operand) {
-                  return !isNarrowOrF32(operand.getType()) ? operand : toNarrow ? narrowOf(operand) : wideOf(operand);
+                  return !isNarrowOrF32(operand.getType()) ? operand : narrow ? narrowOf(operand, narrow) : wideOf(operand);
                 }));
   }
 
@@ -127,32 +151,34 @@ private:
     auto is = [&](Known::Status status) { return llvm::any_of(floats, [&](Value v) { return known[v].status == status; }); };
     bool anyNarrow = is(Known::Narrow), allNeutral = !anyNarrow && !is(Known::Wide);
     bool isStored = llvm::any_of(floats, [&](Value v) { return known[v].isStored; });
+    FloatType narrow = getNarrow(op);
     switch (getPrecisionRule(op)) {
     case PrecisionRule::Converts:
       return convertCast(op);
     case PrecisionRule::Looks:
       if (!(allNeutral && isStored)) {
-        convert(op, anyNarrow);
-        setFloatElement(op, anyNarrow ? Type(narrow) : f32);
+        convert(op, anyNarrow ? narrow : FloatType());
+        setFloatElement(op, anyNarrow ? narrow : f32);
         return keep(op, anyNarrow ? Known::Narrow : allNeutral ? Known::Neutral : Known::Wide);
       }
       // The whole of a table is not rounded for what is taken of it.
-      convert(op, /*toNarrow=*/false);
+      convert(op, {});
       setFloatElement(op, f32);
-      return round(op);
+      return round(op, narrow);
     case PrecisionRule::Moves:
-      convert(op, anyNarrow);
-      setFloatElement(op, anyNarrow ? Type(narrow) : f32);
+      convert(op, anyNarrow ? narrow : FloatType());
+      setFloatElement(op, anyNarrow ? narrow : f32);
       return keep(op, anyNarrow ? Known::Narrow : allNeutral ? Known::Neutral : Known::Wide, isStored);
     case PrecisionRule::Multiplies: {
       bool staysWide = !anyNarrow && !isStored; // of numbers of places, say
-      convert(op, !staysWide);
-      setFloatElement(op, staysWide ? Type(f32) : narrow);
-      return keep(op, staysWide ? Known::Wide : Known::Narrow);
+      bool givesWide = staysWide || !(given || declared.contains(op->getResult(0)));
+      convert(op, staysWide ? FloatType() : narrow);
+      setFloatElement(op, givesWide ? f32 : narrow);
+      return keep(op, givesWide ? Known::Wide : Known::Narrow);
     }
     case PrecisionRule::Composite:
-      convert(op, anyNarrow);
-      setFloatElement(op, anyNarrow ? Type(narrow) : f32);
+      convert(op, anyNarrow ? narrow : FloatType());
+      setFloatElement(op, anyNarrow ? narrow : f32);
       for (OpResult result : op->getResults()) {
         bool isWide = !anyNarrow || cast<PrecisionOpInterface>(op).isWideResult(result.getResultNumber());
         if (isWide)
@@ -166,15 +192,15 @@ private:
     case PrecisionRule::Arithmetic:
       break;
     }
-    convert(op, /*toNarrow=*/false);
+    convert(op, {});
     setFloatElement(op, f32);
     if (anyNarrow && getPrecisionRule(op) == PrecisionRule::Arithmetic)
-      return round(op);
+      return round(op, narrow);
     keep(op, floats.empty() && op->getNumOperands() == 0 ? Known::Neutral : Known::Wide);
   }
 
   /// Results are f32 and from here on stored in 16 bits. What rounds needlessly is dropped by para-place-roundings.
-  void round(Operation *op) {
+  void round(Operation *op, FloatType narrow) {
     builder.setInsertionPointAfter(op);
     for (OpResult result : op->getResults())
       if (isNarrowOrF32(result.getType())) {
@@ -191,13 +217,13 @@ private:
     if (isNarrowOrF32(from.getType()) && isNarrowOrF32(target)) { // the type says how the value is meant to be kept
       Known made;
       made.status = isNarrow(target) ? Known::Narrow : Known::Wide;
-      (isNarrow(target) ? made.narrow : made.wide) = isNarrow(target) ? narrowOf(from) : wideOf(from);
+      (isNarrow(target) ? made.narrow : made.wide) = isNarrow(target) ? narrowOf(from, given ? given : cast<FloatType>(target)) : wideOf(from);
       known[to] = made;
       known.try_emplace(isNarrow(target) ? made.narrow : made.wide, made);
       replaced.push_back(op);
       return;
     }
-    convert(op, /*toNarrow=*/false);
+    convert(op, {});
     setFloatElement(op, f32);
     keep(op, Known::Wide);
   }
@@ -210,8 +236,7 @@ private:
       Type declared = main.getResultTypes()[number];
       if (!isNarrowOrF32(declared))
         continue;
-      Value value = operand.get(), made = !isNarrow(declared) || getElementTypeOrSelf(declared) != narrow ? wideOf(value) : narrowOf(value);
-      operand.set(TensorBuilder(value.getLoc(), builder).cast(made, getElementTypeOrSelf(declared)));
+      operand.set(isNarrow(declared) ? narrowOf(operand.get(), cast<FloatType>(getElementTypeOrSelf(declared))) : wideOf(operand.get()));
     }
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
@@ -223,13 +248,15 @@ private:
   /// Without training there are no masters: a parameter of which only the rounding is used is kept so.
   void storeNarrow() {
     for (BlockArgument argument : main.getArguments()) {
-      auto rounds = [&](Operation *user) {
-        return getPrecisionRule(user) == PrecisionRule::Converts && getElementTypeOrSelf(user->getResult(0).getType()) == narrow;
-      };
-      if (getArgKind(main, argument.getArgNumber()) != "parameter" || !getElementTypeOrSelf(argument.getType()).isF32() ||
-          argument.use_empty() || !llvm::all_of(argument.getUsers(), rounds))
+      if (getArgKind(main, argument.getArgNumber()) != "parameter" || !getElementTypeOrSelf(argument.getType()).isF32() || argument.use_empty())
         continue;
-      argument.setType(withElement(argument.getType(), narrow));
+      Type rounded = argument.user_begin()->getResultTypes().front();
+      auto rounds = [&](Operation *user) {
+        return getPrecisionRule(user) == PrecisionRule::Converts && isNarrow(rounded) && user->getResult(0).getType() == rounded;
+      };
+      if (!llvm::all_of(argument.getUsers(), rounds))
+        continue;
+      argument.setType(rounded);
       SmallVector<Operation *> roundings(argument.getUsers());
       for (Operation *user : roundings) {
         user->getResult(0).replaceAllUsesWith(argument);
@@ -239,11 +266,12 @@ private:
   }
 
   func::FuncOp main;
-  FloatType narrow;
+  FloatType given;
   bool train;
   OpBuilder builder;
   FloatType f32;
   Operation *current = nullptr;
+  llvm::DenseMap<Value, FloatType> declared; ///< of narrow values
   llvm::DenseMap<Value, Known> known;
   SmallVector<Operation *> replaced;
 };
@@ -256,28 +284,18 @@ struct SetPrecisionPass : para::impl::SetPrecisionPassBase<SetPrecisionPass> {
     if (failed(main))
       return signalPassFailure();
     MLIRContext *context = &getContext();
-    FloatType narrow = llvm::StringSwitch<FloatType>(precision).Case("bf16", BFloat16Type::get(context)).Case("f16", Float16Type::get(context)).Default({});
-    if (!narrow && !precision.empty()) {
+    FloatType given = llvm::StringSwitch<FloatType>(precision).Case("bf16", BFloat16Type::get(context)).Case("f16", Float16Type::get(context)).Default({});
+    if (!given && !precision.empty()) {
       main->emitError() << "no precision of 16 bits is called '" << precision << "'; there are bf16, f16";
       return signalPassFailure();
     }
-    if (!narrow)
-      narrow = findOwn(*main);
-    if (narrow)
-      Narrowing(*main, narrow, train).run();
+    if (given || hasNarrow(*main))
+      Narrowing(*main, given, train).run();
   }
 
-  /// The 16-bit type of the model itself, of its parameters first.
-  static FloatType findOwn(func::FuncOp main) {
-    FloatType found;
-    auto look = [&](Value value) {
-      if (!found && isNarrow(value.getType()))
-        found = cast<FloatType>(getElementTypeOrSelf(value.getType()));
-    };
-    llvm::for_each(main.getArguments(), look);
-    for (Operation &op : main.getBody().front())
-      llvm::for_each(op.getResults(), look);
-    return found;
+  static bool hasNarrow(func::FuncOp main) {
+    return llvm::any_of(main.getArgumentTypes(), isNarrow) ||
+           llvm::any_of(main.getBody().front(), [](Operation &op) { return llvm::any_of(op.getResultTypes(), isNarrow); });
   }
 };
 } // namespace

@@ -210,7 +210,7 @@ ArrayRef<Flag> para::getFlags() {
        checked(&D::lrSchedule, [](StringRef value) { return describeSchedule(value).takeError(); }), {Need::Training}},
       {"--clip-norm", "X", "bound of the global gradient norm", Takes::Value, real(&D::clipNorm), {Need::Training}},
       {"--clip-value", "X", "bound of each gradient element", Takes::Value, real(&D::clipValue), {Need::Training}},
-      {"--loss-scale", "X", "where the loss scale of --precision=f16 begins (default 65536); it halves when a step overflows, which is skipped, and doubles after 2000 that do not",
+      {"--loss-scale", "X", "where the loss scale of --precision=f16 begins (default 65536); it halves, to no less than 2^-24, when a step overflows, which is skipped, and doubles after 2000 that do not",
        Takes::Value, real(&D::lossScale), {Need::Training}},
       {"--microbatches", "M", "the batch runs in M parts", Takes::Value, number(&D::microbatches, 1),
        {Need::Training, Need::Choice}, "they are for training (--train); inference takes its batch in one piece (--dim batch=N makes it smaller)", {"1"}},

@@ -1,6 +1,7 @@
 #include "ImportModel.h"
 
 #include "para/IR/Program.h"
+#include "para/Interfaces/Precision.h"
 #include "para/Support/Spec.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -8,13 +9,18 @@
 using namespace mlir;
 using namespace para;
 
-/// The 16-bit type of the model's parameters, as --precision names it; empty if they are not of one.
-static std::string getNarrowType(ModuleOp module) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  for (BlockArgument argument : main.getArguments())
-    if (Type type = getElementTypeOrSelf(argument.getType()); getArgKind(main, argument.getArgNumber()) == "parameter" && (type.isBF16() || type.isF16()))
-      return type.isBF16() ? "bf16" : "f16";
-  return "";
+FloatType para::getParameterType(func::FuncOp main) {
+  FloatType found;
+  for (BlockArgument argument : main.getArguments()) {
+    auto tensor = cast<RankedTensorType>(argument.getType());
+    auto type = dyn_cast<FloatType>(tensor.getElementType());
+    if (!type || tensor.getRank() == 0 || getArgKind(main, argument.getArgNumber()) != "parameter")
+      continue;
+    if (found && found != type)
+      return {};
+    found = type;
+  }
+  return found;
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, MLIRContext *context, ModelOutline *outline) {
@@ -34,8 +40,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, 
   }
   auto imported = importOnnx(options.input, import, context, outline);
   if (succeeded(imported) && options.train && options.precision.empty())
-    if (std::string own = getNarrowType(**imported); !own.empty()) {
-      options.precision = own;
+    if (FloatType own = getParameterType((*imported)->lookupSymbol<func::FuncOp>("main")); own && isNarrow(own)) {
+      options.precision = own.isBF16() ? "bf16" : "f16"; // the others are trained as they are, each value in its own type
       import.precision = Precision::F32;
       *outline = ModelOutline();
       imported = importOnnx(options.input, import, context, outline);

@@ -1,3 +1,4 @@
+#include "ImportModel.h"
 #include "Values.h"
 
 #include "para/Driver/Compile.h"
@@ -35,6 +36,8 @@ llvm::Expected<llvm::json::Object> para::describeProgram(ModuleOp module, const 
     return schedule.takeError(); // checked with the flags
   llvm::json::Array inputs, outputs, parameters, hyper;
   std::string precision = options.precision;
+  if (FloatType own = getParameterType(main); own && precision.empty())
+    precision = nameOf(own);
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {
     StringRef kind = getArgKind(main, index), name = getArgName(main, index);
     Type type = main.getArgument(index).getType();
@@ -47,8 +50,6 @@ llvm::Expected<llvm::json::Object> para::describeProgram(ModuleOp module, const 
     llvm::json::Object parameter = describe(name, type);
     parameter["trainable"] = bool(main.getArgAttr(index, "para.trainable"));
     parameters.push_back(std::move(parameter));
-    if (precision.empty() && isa<FloatType>(cast<RankedTensorType>(type).getElementType()))
-      precision = nameOf(cast<RankedTensorType>(type).getElementType());
   }
   for (unsigned index = 0; index < main.getNumResults(); ++index)
     if (getResultKind(main, index) == "output")

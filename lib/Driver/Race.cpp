@@ -1,4 +1,5 @@
 #include "para/Driver/Race.h"
+#include "ImportModel.h"
 #include "PlanFlags.h"
 #include "para/IR/Program.h"
 #include "para/Plan/Explain.h"
@@ -17,17 +18,9 @@ using namespace para;
 namespace {
 llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
-/// Element type of the model's parameters.
-Type parameterType(func::FuncOp main) {
-  for (BlockArgument argument : main.getArguments())
-    if (Type type = cast<RankedTensorType>(argument.getType()).getElementType(); isa<FloatType>(type) && getArgKind(main, argument.getArgNumber()) == "parameter")
-      return type;
-  return Float32Type::get(main.getContext());
-}
-
 /// What is stored and computed in which type: halves are computed in halves, with masters, gradients and states of f32.
 void setPrecision(SearchOptions &search, const DriverOptions &options, func::FuncOp main) {
-  Type type = parameterType(main);
+  FloatType own = getParameterType(main), type = own ? own : Float32Type::get(main.getContext());
   bool isBf16 = options.precision == "bf16" || (options.precision.empty() && type.isBF16());
   bool isF16 = options.precision == "f16" || (options.precision.empty() && type.isF16());
   bool isF8 = options.precision == "f8";

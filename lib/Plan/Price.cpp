@@ -4,6 +4,7 @@
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
 #include "para/Interfaces/Library.h"
+#include "para/Interfaces/Precision.h"
 #include "para/Interfaces/Structure.h"
 #include "para/Lower/Kernels.h"
 #include "para/Plan/Segments.h"
@@ -127,8 +128,7 @@ private:
 
   /// Whether products are of 16-bit floats, as some op's operands then are.
   bool isNarrow() {
-    auto narrow = [](Type type) { return getElementTypeOrSelf(type).isBF16() || getElementTypeOrSelf(type).isF16(); };
-    return llvm::any_of(function.getBody().front(), [&](Operation &op) { return llvm::any_of(op.getOperandTypes(), narrow); });
+    return llvm::any_of(function.getBody().front(), [](Operation &op) { return llvm::any_of(op.getOperandTypes(), para::isNarrow); });
   }
 
   void addKernels(const std::vector<FormedKernel> &formed) {

@@ -20,6 +20,8 @@
 // CHECK-SAME: tensor<f64> {para.default = 0.000000e+00 : f64, para.kind = "hyper", para.name = "step"}
 // CHECK-NOT: bias_correction
 // CHECK-SAME: ->
+// CHECK-DAG: %[[LEAST:.*]] = para.constant dense<5.96046448E-8> : tensor<f32>
+// CHECK-DAG: %[[HALF:.*]] = para.constant dense<5.000000e-01> : tensor<f32>
 // CHECK: %[[SEED:.*]] = para.batch_term 0 %[[S]]
 // CHECK: %[[INVERSE:.*]] = para.div %{{.*}}, %[[S]] : tensor<f32>
 // CHECK: %[[NORM:.*]] = para.sqrt
@@ -28,8 +30,10 @@
 // CHECK: para.pow
 // CHECK: %[[SPREAD:.*]] = para.broadcast %[[COUNTS]] [] : tensor<i1> -> tensor<4xi1>
 // CHECK: %[[NEW:.*]] = para.select %[[SPREAD]], %{{.*}}, %[[W]]
-// CHECK: %[[HALF:.*]] = para.mul %[[S]]
-// CHECK: %[[SCALE:.*]] = para.select %[[COUNTS]], %{{.*}}, %{{.*}} : tensor<i1>, tensor<f32>
+// It is never zero, of which nothing would come but NaN.
+// CHECK: %[[HALVED:.*]] = para.mul %[[S]], %[[HALF]] : tensor<f32>
+// CHECK: %[[LESS:.*]] = para.max %[[HALVED]], %[[LEAST]] : tensor<f32>
+// CHECK: %[[SCALE:.*]] = para.select %[[COUNTS]], %{{.*}}, %[[LESS]] : tensor<i1>, tensor<f32>
 
 // OTHER-NOT: para.name = "step"
 // OTHER: para.updates = "loss_scale/skipped_steps"

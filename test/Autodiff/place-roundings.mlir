@@ -48,3 +48,19 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<bf16>, tensor<f32>) {
   %2 = para.exp %0 : tensor<f32>
   return %1, %2 : tensor<bf16>, tensor<f32>
 }
+
+// -----
+
+// What the model itself declares f32 stays so for those who do not take the rounding that it asks for.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[S:.*]] = para.add
+// CHECK-DAG: %[[R:.*]] = para.cast %[[S]] : tensor<4xf32> -> tensor<4xbf16>
+// CHECK-DAG: %[[E:.*]] = para.exp %[[S]] : tensor<4xf32>
+// CHECK: return %[[R]], %[[E]]
+func.func @main(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> (tensor<4xbf16>, tensor<4xf32>) {
+  %0 = para.cast %x : tensor<4xbf16> -> tensor<4xf32>
+  %1 = para.add %0, %y : tensor<4xf32>
+  %2 = para.cast %1 {para.apart} : tensor<4xf32> -> tensor<4xbf16>
+  %3 = para.exp %1 : tensor<4xf32>
+  return %2, %3 : tensor<4xbf16>, tensor<4xf32>
+}

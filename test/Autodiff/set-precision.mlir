@@ -4,6 +4,7 @@
 // RUN: para-opt %s --split-input-file --para-set-precision=precision=f16 --canonicalize | FileCheck %s --check-prefix=INFER
 // A model of f32 stays as it is if no type is given, and one of 16 bits keeps its own.
 // RUN: para-opt %s --split-input-file --para-set-precision | FileCheck %s --check-prefix=OWN
+// RUN: para-opt %s --split-input-file --para-set-precision=train=true | FileCheck %s --check-prefix=TRAIN
 // RUN: not para-opt %s --split-input-file --para-set-precision=precision=f8 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: no precision of 16 bits is called 'f8'; there are bf16, f16
 
@@ -85,4 +86,70 @@ func.func @main(%i: tensor<4xi64> {para.kind = "input", para.name = "i"},
   %s = para.sin %a : tensor<4x3xbf16>
   %y = para.mul %g, %s : tensor<4x3xbf16>
   return %y : tensor<4x3xbf16>
+}
+
+// -----
+
+// A model of several types, if none is given: what it declares f32 stays so, products too, for it may be beyond 16 bits; what it declares narrow is.
+// OWN-LABEL: func.func @main
+// OWN-SAME: %[[X:[a-z0-9]+]]: tensor<4x3xf32>
+// OWN-SAME: %[[I:[a-z0-9]+]]: tensor<4xi64>
+// OWN-SAME: %[[W:[a-z0-9]+]]: tensor<3x2xf32>
+// OWN-SAME: %[[T:[a-z0-9]+]]: tensor<9x2xf32>
+// OWN-SAME: %[[B:[a-z0-9]+]]: tensor<2xf16>
+// OWN-SAME: %[[V:[a-z0-9]+]]: tensor<2x2xf16>
+// OWN-SAME: %[[U:[a-z0-9]+]]: tensor<2x2xbf16>
+// OWN: %[[P:.*]] = para.dot %[[X]], %[[W]] {{.*}} : tensor<4x3xf32>, tensor<3x2xf32> -> tensor<4x2xf32>
+// OWN: %[[G:.*]] = para.gather %[[T]], %[[I]] 0 : tensor<9x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+// OWN: %[[B32:.*]] = para.cast %[[B]] : tensor<2xf16> -> tensor<2xf32>
+// OWN: %[[S:.*]] = para.broadcast %[[B32]] [1] : tensor<2xf32> -> tensor<4x2xf32>
+// OWN: %[[Y:.*]] = para.add %[[P]], %[[S]] : tensor<4x2xf32>
+// OWN: %[[Z:.*]] = para.add %[[Y]], %[[G]] : tensor<4x2xf32>
+// OWN: %[[D:.*]] = para.tanh %[[Z]] : tensor<4x2xf32>
+// OWN: %[[D16:.*]] = para.cast %[[D]] {para.apart} : tensor<4x2xf32> -> tensor<4x2xf16>
+// OWN: %[[Q:.*]] = para.dot %[[D16]], %[[V]] {{.*}} : tensor<4x2xf16>, tensor<2x2xf16> -> tensor<4x2xf16>
+// From one 16-bit type to the other by way of f32, and each keeps its numbers.
+// OWN: %[[Q32:.*]] = para.cast %[[Q]] : tensor<4x2xf16> -> tensor<4x2xf32>
+// OWN: %[[QB:.*]] = para.cast %[[Q32]] : tensor<4x2xf32> -> tensor<4x2xbf16>
+// OWN: %[[R:.*]] = para.dot %[[QB]], %[[U]] {{.*}} : tensor<4x2xbf16>, tensor<2x2xbf16> -> tensor<4x2xbf16>
+// OWN: return %[[Z]], %[[Q]], %[[R]] : tensor<4x2xf32>, tensor<4x2xf16>, tensor<4x2xbf16>
+
+// To be trained, narrow parameters have masters, and are narrow where the model says so.
+// TRAIN-LABEL: func.func @main
+// TRAIN-LABEL: func.func @main
+// TRAIN-LABEL: func.func @main
+// TRAIN-SAME: %[[B:[a-z0-9]+]]: tensor<2xf32>
+// TRAIN-SAME: %[[V:[a-z0-9]+]]: tensor<2x2xf32>
+// TRAIN-SAME: %[[U:[a-z0-9]+]]: tensor<2x2xf32>
+// TRAIN: para.dot {{.*}} : tensor<4x3xf32>, tensor<3x2xf32> -> tensor<4x2xf32>
+// TRAIN: para.broadcast %[[B]] [1] : tensor<2xf32> -> tensor<4x2xf32>
+// TRAIN: %[[V16:.*]] = para.cast %[[V]] : tensor<2x2xf32> -> tensor<2x2xf16>
+// TRAIN: para.dot %{{.*}}, %[[V16]] {{.*}} : tensor<4x2xf16>, tensor<2x2xf16> -> tensor<4x2xf16>
+// TRAIN: %[[U16:.*]] = para.cast %[[U]] : tensor<2x2xf32> -> tensor<2x2xbf16>
+// TRAIN: para.dot %{{.*}}, %[[U16]] {{.*}} : tensor<4x2xbf16>, tensor<2x2xbf16> -> tensor<4x2xbf16>
+
+// With a type given all are of it.
+// CHECK-LABEL: func.func @main
+// CHECK: para.dot {{.*}} : tensor<4x3xbf16>, tensor<3x2xbf16> -> tensor<4x2xbf16>
+func.func @main(%x: tensor<4x3xf32> {para.kind = "input", para.name = "x"},
+                %i: tensor<4xi64> {para.kind = "input", para.name = "i"},
+                %w: tensor<3x2xf32> {para.kind = "parameter", para.name = "w", para.trainable},
+                %t: tensor<9x2xf32> {para.kind = "parameter", para.name = "t", para.trainable},
+                %b: tensor<2xf16> {para.kind = "parameter", para.name = "b", para.trainable},
+                %v: tensor<2x2xf16> {para.kind = "parameter", para.name = "v", para.trainable},
+                %u: tensor<2x2xbf16> {para.kind = "parameter", para.name = "u", para.trainable})
+    -> (tensor<4x2xf32> {para.kind = "output", para.name = "z"}, tensor<4x2xf16> {para.kind = "output", para.name = "q"},
+        tensor<4x2xbf16> {para.kind = "output", para.name = "r"}) {
+  %p = para.dot %x, %w batch [] x [] contract [1] x [0] : tensor<4x3xf32>, tensor<3x2xf32> -> tensor<4x2xf32>
+  %g = para.gather %t, %i 0 : tensor<9x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+  %c = para.cast %b : tensor<2xf16> -> tensor<2xf32>
+  %s = para.broadcast %c [1] : tensor<2xf32> -> tensor<4x2xf32>
+  %y = para.add %p, %s : tensor<4x2xf32>
+  %z = para.add %y, %g : tensor<4x2xf32>
+  %d = para.tanh %z : tensor<4x2xf32>
+  %e = para.cast %d : tensor<4x2xf32> -> tensor<4x2xf16>
+  %q = para.dot %e, %v batch [] x [] contract [1] x [0] : tensor<4x2xf16>, tensor<2x2xf16> -> tensor<4x2xf16>
+  %h = para.cast %q : tensor<4x2xf16> -> tensor<4x2xbf16>
+  %r = para.dot %h, %u batch [] x [] contract [1] x [0] : tensor<4x2xbf16>, tensor<2x2xbf16> -> tensor<4x2xbf16>
+  return %z, %q, %r : tensor<4x2xf32>, tensor<4x2xf16>, tensor<4x2xbf16>
 }
