@@ -82,20 +82,9 @@ class Table:
 
     def row(self, name, plan, pool):
         folder = harness.SHARED / harness.MODELS[name]
-        cells, notes = [], []
-        for n in map(int, self.arguments.ranks.split(",")):
-            own = PLANS[plan](n)
-            if own is None or ("sequence" in plan and n >= recipes.NO_SEQUENCE.get(name, n + 1)):
-                cells.append("-")
-                continue
-            cell, note = self.cell(folder, own, pool)
-            cells.append(cell + (" !" if note and cell != "FAILED" else ""))
-            self.passed, self.failed = self.passed + (not note), self.failed + bool(note)
-            if note:
-                notes.append(f"{n} ranks: {note}")
-        print(f"{name:<10} {plan:<30}" + "".join(f"{cell:>12}" for cell in cells), flush=True)
-        for note in notes:
-            print(f"{'':<10}   {note}", flush=True)
+        ranks = map(int, self.arguments.ranks.split(","))
+        passed, failed = recipes.table_row(f"{name:<10} {plan:<30}", name, plan, PLANS[plan], ranks, lambda own: self.cell(folder, own, pool))
+        self.passed, self.failed = self.passed + passed, self.failed + failed
 
 
 def main():

@@ -54,6 +54,26 @@ RECIPES = {
 _serial = {}
 
 
+def table_row(head, name, plan, flags_of, ranks, cell):
+    """Prints one line: `head`, then for each number of ranks what `cell(flags)` says, (entry, cause or ""), or `-` where the plan is for other
+    numbers. Returns how many passed and how many failed; causes follow the line."""
+    cells, notes, passed = [], [], 0
+    for n in ranks:
+        own = flags_of(n)
+        if own is None or ("sequence" in plan and n >= NO_SEQUENCE.get(name, n + 1)):
+            cells.append("-")
+            continue
+        entry, note = cell(own)
+        cells.append(entry + (" !" if note and entry != "FAILED" else ""))
+        passed += not note
+        if note:
+            notes.append(f"{n} ranks: {note}")
+    print(head + "".join(f"{entry:>12}" for entry in cells), flush=True)
+    for note in notes:
+        print(f"{'':<10}   {note}", flush=True)
+    return passed, len(notes)
+
+
 def plan_of(model, flags):
     """Number of microbatches of the plan that the compiler makes of the flags."""
     import json
