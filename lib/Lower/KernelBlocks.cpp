@@ -6,6 +6,7 @@
 // depends on the kernel alone, so that results repeat bit for bit.
 //
 //===----------------------------------------------------------------------===//
+#include "BlockFunction.h"
 #include "KernelLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -104,26 +105,11 @@ void KernelLoops::chooseBlocks() {
 
 void KernelLoops::emitBlocks() {
   chooseBlocks();
-  // The function: void (ptr buffer..., i64 number...).
-  std::string name = kernel.getSymName().str() + "_block";
-  b.setInsertionPoint(kernel);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   unsigned buffers = body.block->getNumArguments() + body.outputs.size();
-  SmallVector<Type> types(isMerged() ? 1 + buffers - kernel.getVarying()->size() : buffers, pointer);
-  auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
-  entry = func.addEntryBlock();
-  b.setInsertionPointToStart(entry);
+  BlockFunction function(b, kernel, isMerged() ? 1 + buffers - kernel.getVarying()->size() : buffers);
+  entry = function.entry();
   KernelEmitter emitter(b, body, facts, kernel);
-  llvm::StringMap<Value> known;
-  auto number = [&](StringRef axis) -> Value {
-    Value &v = known[axis];
-    if (!v) {
-      v = entry->addArgument(b.getI64Type(), kernel.getLoc());
-      types.push_back(v.getType());
-      numbers.push_back(axis.str());
-    }
-    return v;
-  };
+  auto number = [&](StringRef axis) { return function.number(axis); };
   emitter.number = number;
 
   int64_t parts = productOf(partsOf()), blocks = blocksOfLaunch(), allBlocks = blocks;
@@ -156,12 +142,7 @@ void KernelLoops::emitBlocks() {
   }
   if (isElementwise()) {
     emitElements(emitter, id);
-    b.setInsertionPointToEnd(entry);
-    func::ReturnOp::create(b);
-    func.setFunctionType(b.getFunctionType(types, {}));
-    finish(name, allBlocks);
-    kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
-    kernel.setSharedBytesAttr(b.getI64IntegerAttr(0));
+    function.finish(allBlocks, block.threads(), 0);
     if (describes)
       describe(emitter);
     return;
@@ -201,12 +182,7 @@ void KernelLoops::emitBlocks() {
     emitStrip(emitter, id, widen(part));
   else
     emitPart(emitter, id);
-  b.setInsertionPointToEnd(entry);
-  func::ReturnOp::create(b);
-  func.setFunctionType(b.getFunctionType(types, {}));
-  finish(name, allBlocks);
-  kernel.setBlockAttr(b.getI64IntegerAttr(block.threads()));
-  kernel.setSharedBytesAttr(b.getI64IntegerAttr(scratch * block.parts + sumBytes()));
+  function.finish(allBlocks, block.threads(), scratch * block.parts + sumBytes());
   if (describes)
     describe(emitter);
 }

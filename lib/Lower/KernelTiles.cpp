@@ -1,6 +1,7 @@
 //===- KernelTiles.cpp - Kernels that keep scores in registers ------------===//
 #include "KernelTiles.h"
 
+#include "BlockFunction.h"
 #include "KernelFacts.h"
 
 #include "para/IR/Program.h"
@@ -77,30 +78,17 @@ unsigned KernelTiles::passOf(int64_t depth) {
 }
 
 void KernelTiles::emit(bool describes) {
-  std::string name = kernel.getSymName().str() + "_block";
-  b.setInsertionPoint(kernel);
   Block &block = kernel.getBody().front();
   unsigned inputs = block.getNumArguments(), outputs = block.getTerminator()->getNumOperands();
-  types.assign(inputs + outputs, LLVM::LLVMPointerType::get(b.getContext()));
-  auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
-  entry = func.addEntryBlock();
-  b.setInsertionPointToStart(entry);
+  BlockFunction function(b, kernel, inputs + outputs);
   elements.block = &block;
   KernelEmitter emitter(b, elements, facts, kernel);
   for (unsigned i = 0; i < inputs + outputs; ++i) {
-    emitter.pointers[i < inputs ? Value(block.getArgument(i)) : block.getTerminator()->getOperand(i - inputs)] = entry->getArgument(i);
+    emitter.pointers[i < inputs ? Value(block.getArgument(i)) : block.getTerminator()->getOperand(i - inputs)] = function.buffer(i);
     if (i < alignments.size())
-      emitter.alignments[entry->getArgument(i)] = alignments[i];
+      emitter.alignments[function.buffer(i)] = alignments[i];
   }
-  auto number = [&](StringRef axis) -> Value {
-    Value &v = knownNumbers[axis];
-    if (!v) {
-      v = entry->addArgument(b.getI64Type(), kernel.getLoc());
-      types.push_back(v.getType());
-      numbers.push_back(axis.str());
-    }
-    return v;
-  };
+  auto number = [&](StringRef axis) { return function.number(axis); };
   emitter.number = number;
   if (describes)
     emitter.streams = &streams;
@@ -109,14 +97,7 @@ void KernelTiles::emit(bool describes) {
   for (unsigned round = 0; round < body.rounds; ++round)
     emitRound(emitter, round);
   storeRows(emitter);
-  b.setInsertionPointToEnd(entry);
-  func::ReturnOp::create(b);
-  func.setFunctionType(b.getFunctionType(types, {}));
-  kernel.setNumbersAttr(b.getStrArrayAttr(SmallVector<StringRef>(numbers.begin(), numbers.end())));
-  kernel.setFunctionAttr(FlatSymbolRefAttr::get(b.getContext(), name));
-  kernel.setExtentAttr(b.getI64IntegerAttr(productOf(space.batch) * llvm::divideCeil(space.outer(), body.outerTile())));
-  kernel.setBlockAttr(b.getI64IntegerAttr(body.threads()));
-  kernel.setSharedBytesAttr(b.getI64IntegerAttr(body.sharedBytes));
+  function.finish(productOf(space.batch) * llvm::divideCeil(space.outer(), body.outerTile()), body.threads(), body.sharedBytes);
   if (describes)
     describe(emitter);
 }

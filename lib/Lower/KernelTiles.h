@@ -76,10 +76,6 @@ private:
   TileBody body;
   const TileSpace &space;
   KernelBody elements; ///< of what is no tile: nothing is kept
-  llvm::SmallVector<std::string> numbers;
-  llvm::SmallVector<mlir::Type> types;
-  llvm::StringMap<mlir::Value> knownNumbers;
-  mlir::Block *entry = nullptr;
   mlir::Value sharedMemory, threadNumber;
   mlir::Value row, column; ///< the first row of the thread, and its number among those that share it
   Values batchValues;
