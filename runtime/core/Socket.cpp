@@ -44,11 +44,13 @@ bool Socket::wait(short what, const std::function<bool()> &isOver) {
   return false;
 }
 
-bool Socket::send(const void *data, size_t bytes, const std::function<bool()> &isOver) {
-  for (const char *at = static_cast<const char *>(data); bytes > 0;) {
-    ssize_t done = ::send(descriptor, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+/// `move` takes a place and a number of bytes, and tells how many it has moved; as often as it takes, and `wait` between.
+template <typename Byte, typename Move>
+static bool moveAll(Byte *at, size_t bytes, Move move, const std::function<bool()> &wait) {
+  while (bytes > 0) {
+    ssize_t done = move(at, bytes);
     if (done < 0 && (errno == EAGAIN || errno == EINTR)) {
-      if (!wait(POLLOUT, isOver))
+      if (!wait())
         return false;
       continue;
     }
@@ -60,20 +62,14 @@ bool Socket::send(const void *data, size_t bytes, const std::function<bool()> &i
   return true;
 }
 
+bool Socket::send(const void *data, size_t bytes, const std::function<bool()> &isOver) {
+  auto move = [&](const char *at, size_t rest) { return ::send(descriptor, at, rest, MSG_NOSIGNAL | MSG_DONTWAIT); };
+  return moveAll(static_cast<const char *>(data), bytes, move, [&] { return wait(POLLOUT, isOver); });
+}
+
 bool Socket::receive(void *data, size_t bytes, const std::function<bool()> &isOver) {
-  for (char *at = static_cast<char *>(data); bytes > 0;) {
-    ssize_t done = ::recv(descriptor, at, bytes, MSG_DONTWAIT);
-    if (done < 0 && (errno == EAGAIN || errno == EINTR)) {
-      if (!wait(POLLIN, isOver))
-        return false;
-      continue;
-    }
-    if (done <= 0)
-      return false;
-    at += done;
-    bytes -= size_t(done);
-  }
-  return true;
+  auto move = [&](char *at, size_t rest) { return ::recv(descriptor, at, rest, MSG_DONTWAIT); };
+  return moveAll(static_cast<char *>(data), bytes, move, [&] { return wait(POLLIN, isOver); });
 }
 
 Status Socket::listen(int port, Socket &made) {
