@@ -118,7 +118,10 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
       streams.push_back(stream);
   Traffic traffic(streams, passes);
   std::vector<BufferTraffic> result(pointers.size());
-  for (auto [buffer, pointer, size] : llvm::zip_equal(result, pointers, sizes)) {
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    BufferTraffic &buffer = result[i];
+    Value pointer = pointers[i];
+    int64_t size = sizes[i];
     for (bool isStore : {false, true}) {
       SmallVector<const MemoryStream *> list;
       int64_t bytes = 0;
