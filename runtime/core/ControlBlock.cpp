@@ -39,7 +39,7 @@ Status ControlBlock::map(int descriptor, int64_t ranks, int64_t communicators, b
   block.numCommunicators = communicators;
   if (create) {
     // The file is zero; only what must not start at zero is written.
-    block.header->failedRank = -1;
+    new (&block.header->failure) FirstFailure;
     block.header->creator = getpid();
     for (int64_t i = 0; i < ranks; ++i) {
       block.rankBlocks[i].arenaDescriptor = -1;
@@ -160,9 +160,7 @@ void Watchdog::start(const ControlBlock &block, int64_t rank) {
                 // A supervisor that saw the signal reports better: let it be first.
                 timespec moment{0, 300 * 1000 * 1000};
                 nanosleep(&moment, nullptr);
-                if (watch.block.claimFailure(peer))
-                  std::fprintf(stderr, "para: rank %lld died %s\n", (long long)peer,
-                               whereIs(watch.block, peer).c_str());
+                watch.block.failure().tell(peer, format("rank %lld died ", (long long)peer) + whereIs(watch.block, peer));
                 break;
               }
             }

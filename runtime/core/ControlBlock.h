@@ -8,6 +8,7 @@
 #ifndef PARA_RUNTIME_CORE_CONTROLBLOCK_H
 #define PARA_RUNTIME_CORE_CONTROLBLOCK_H
 
+#include "Failure.h"
 #include "Status.h"
 
 #include <atomic>
@@ -71,12 +72,8 @@ public:
     return posted + (from * numRanks + to) * messagesPerPair;
   }
   /// Rank that failed first, or -1.
-  int64_t failedRank() const { return header->failedRank.load(std::memory_order_relaxed); }
-  /// True for the one caller that may report.
-  bool claimFailure(int64_t rank) const {
-    int32_t none = -1;
-    return header->failedRank.compare_exchange_strong(none, int32_t(rank));
-  }
+  int64_t failedRank() const { return header->failure.rank(); }
+  FirstFailure &failure() const { return header->failure; }
   /// After a change that `rank` may wait for: wakes it if it sleeps.
   void ring(int64_t rank) const;
   /// The signal that asks the job to stop after its step, or 0.
@@ -93,7 +90,8 @@ private:
   static constexpr uint64_t readyMark = 0x7061726172756e31ull;
   struct alignas(128) Header {
     std::atomic<uint64_t> ready;
-    std::atomic<int32_t> creator, failedRank, stopSignal;
+    FirstFailure failure;
+    std::atomic<int32_t> creator, stopSignal;
     std::atomic<uint64_t> programHash;
   };
   Header *header = nullptr;

@@ -105,13 +105,10 @@ static void runChild(int64_t rank, int descriptor, int64_t ranks, int64_t thread
 }
 
 static void reportEnd(const ControlBlock &block, int64_t rank, int wait) {
-  if (!block.claimFailure(rank))
-    return;
   std::string how = WIFSIGNALED(wait)
                         ? format("was killed by signal %d (%s)", WTERMSIG(wait), strsignal(WTERMSIG(wait)))
                         : format("ended with status %d", WEXITSTATUS(wait));
-  std::fprintf(stderr, "para: rank %lld %s %s; the other ranks are stopped\n", (long long)rank, how.c_str(),
-               whereIs(block, rank).c_str());
+  block.failure().tell(rank, format("rank %lld %s %s; the other ranks are stopped", (long long)rank, how.c_str(), whereIs(block, rank).c_str()));
 }
 
 int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char **argv) {
@@ -133,7 +130,7 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
       runChild(rank, descriptor, ranks, threads, parent, argv);
     if (child < 0) {
       std::fprintf(stderr, "para: cannot start rank %lld: %s\n", (long long)rank, std::strerror(errno));
-      block.claimFailure(rank);
+      block.failure().claim(rank);
       break;
     }
     children.push_back(child);
@@ -169,7 +166,7 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
     bool isUrgent = stopCount > 1;
     if (block.failedRank() >= 0 || isUrgent) {
       // Claimed so that nobody reports the ranks which are killed now.
-      wasUrgent |= isUrgent && block.claimFailure(0);
+      wasUrgent |= isUrgent && block.failure().claim(0);
       if (failedAt == 0)
         failedAt = nowSeconds();
       if (isUrgent || nowSeconds() - failedAt > 3)
@@ -208,7 +205,7 @@ static Status awaitAll(const ControlBlock &block, int64_t rank, double limitSeco
     if (block.failedRank() >= 0)
       return Status::error("");
     if (nowSeconds() - began > limitSeconds)
-      return Status::error(!block.claimFailure(rank) ? ""
+      return Status::error(!block.failure().claim(rank) ? ""
                                                      : format("rank %lld has waited %.0f s for these ranks, which have not come: %s (%s sets how many seconds)",
                                                               (long long)rank, limitSeconds, missing.c_str(), nameOf(Setting::RendezvousTimeout)));
     usleep(5000);
@@ -268,7 +265,7 @@ static Status joinByVariables(const JoinOptions &options, std::unique_ptr<World>
                                     nameOf(Setting::RendezvousTimeout)));
       usleep(20000);
     }
-    if (block.programHash() != hash && block.claimFailure(rank))
+    if (block.programHash() != hash && block.failure().claim(rank))
       return Status::error(format("rank %lld runs another program than rank 0: all ranks need the same executable", (long long)rank));
   }
   world = std::make_unique<SharedWorld>(block, rank);

@@ -50,8 +50,8 @@ public:
   Status meet(const LaunchVariables &variables, uint64_t hash);
 
   int64_t ranksOnHost() const override { return onHost; }
-  int64_t failedRank() const override { return failed; }
-  bool claimFailure() override { return claim(myRank); }
+  int64_t failedRank() const override { return failure.rank(); }
+  void tellFailure(const std::string &line) override { failure.tell(myRank, line); }
   std::string hostOf(int64_t rank) const override { return hosts[size_t(rank)]; }
   bool sharesProgress() const override { return true; }
   uint64_t shareProgress(uint64_t mine) override {
@@ -65,8 +65,8 @@ public:
     return move(from, [&](Socket &socket) { return socket.receive(data, size_t(bytes), isOver()); });
   }
   void declareFailure(int) override {
-    claim(myRank);
-    tellAll({Word::Failed, uint64_t(failed.load())});
+    failure.claim(myRank);
+    tellAll({Word::Failed, uint64_t(failedRank())});
   }
   void finish() override;
 
@@ -86,24 +86,20 @@ private:
     if (myRank != 0 && other != 0)
       return Status::error(format("ranks %lld and %lld have no connection: control messages go over rank 0", (long long)myRank, (long long)other));
     Waiting waiting(*this);
-    if (failed < 0 && how(peers[size_t(other)].control))
+    if (failedRank() < 0 && how(peers[size_t(other)].control))
       return Status::success();
     // Whoever is gone is told of by the thread.
-    for (int i = 0; i < 40 && failed < 0; ++i)
+    for (int i = 0; i < 40 && failedRank() < 0; ++i)
       usleep(50000);
-    return Status::error(failed >= 0 ? "" : "the connection to rank " + std::to_string(other) + " is lost");
+    return Status::error(failedRank() >= 0 ? "" : "the connection to rank " + std::to_string(other) + " is lost");
   }
   std::function<bool()> isOver() const {
-    return [this] { return failed >= 0; };
-  }
-  bool claim(int64_t rank) {
-    int64_t none = -1;
-    return failed.compare_exchange_strong(none, rank);
+    return [this] { return failedRank() >= 0; };
   }
   std::vector<Peer> peers; ///< by rank; others than rank 0 have but one
   std::vector<std::string> hosts;
   int64_t onHost = 1;
-  std::atomic<int64_t> failed{-1};
+  FirstFailure failure;
   std::atomic<uint64_t> myProgress{0}, theirProgress{0};
   std::atomic<bool> isEnding{false};
   std::mutex telling;
@@ -248,11 +244,10 @@ void TcpWorld::hear(size_t rank, const Word &word, bool isGone) {
   Peer &peer = peers[rank];
   if (isGone) {
     bool isDone = peer.isDone.exchange(true);
-    if (!isDone && !isEnding && claim(int64_t(rank))) {
-      std::fprintf(stderr, "para: rank %zu%s has died, or its connection to rank %lld is lost; the other ranks are stopped\n", rank,
-                   hosts[rank].empty() ? "" : (" on host '" + hosts[rank] + "'").c_str(), (long long)myRank);
+    std::string host = hosts[rank].empty() ? "" : " on host '" + hosts[rank] + "'";
+    std::string line = format("rank %zu%s has died, or its connection to rank %lld is lost; the other ranks are stopped", rank, host.c_str(), (long long)myRank);
+    if (!isDone && !isEnding && failure.tell(int64_t(rank), line))
       tellAll({Word::Failed, rank});
-    }
     return;
   }
   if (word.kind == Word::Done) {
@@ -262,7 +257,7 @@ void TcpWorld::hear(size_t rank, const Word &word, bool isGone) {
   }
   if (word.kind == Word::GotOn)
     peer.progress = word.value;
-  if (word.kind == Word::Failed && claim(int64_t(word.value)) && myRank == 0)
+  if (word.kind == Word::Failed && failure.claim(int64_t(word.value)) && myRank == 0)
     tellAll(word);
 }
 
@@ -300,7 +295,7 @@ void TcpWorld::watch() {
       // To rank 0 goes this rank's, from it the job's.
       tellAll({Word::GotOn, myRank == 0 ? myProgress + theirs : myProgress.load()});
     }
-    if (failed < 0)
+    if (failedRank() < 0)
       continue;
     // Ranks that wait notice by themselves; this ends those that compute.
     failedAt = failedAt > 0 ? failedAt : now;
@@ -318,7 +313,7 @@ void TcpWorld::finish() {
   if (!thread.joinable())
     return;
   thread.join();
-  if (myRank == 0 || failed >= 0)
+  if (myRank == 0 || failedRank() >= 0)
     return;
   // A connection that is closed with words unread is reset, and rank 0 might not get the last one: it answers that by ending its side.
   Socket &first = peers[0].watched;

@@ -18,6 +18,13 @@ int64_t availableCores() {
 
 bool World::coresAreScarce(int64_t threads) const { return numRanks * threads > availableCores(); }
 
+void World::tellFailure(const std::string &line) {
+  if (control())
+    control()->failure().tell(myRank, line);
+  else
+    std::fprintf(stderr, "para: %s\n", line.c_str());
+}
+
 Status World::barrier() {
   std::vector<char> all;
   char token = 0;
@@ -169,7 +176,7 @@ Status SharedWorld::barrier() {
 }
 
 void SharedWorld::declareFailure(int) {
-  block.claimFailure(myRank);
+  block.failure().claim(myRank);
   block.rank(myRank).state = int32_t(RankState::Failed);
 }
 

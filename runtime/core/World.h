@@ -39,8 +39,8 @@ public:
   Status agree(const Status &mine);
   /// A rank that has failed, as far as is known here; -1 if none.
   virtual int64_t failedRank() const { return control() ? control()->failedRank() : -1; }
-  /// True where this rank may tell the user of a failure: once for the job, as far as ranks know of each other.
-  virtual bool claimFailure() { return !control() || control()->claimFailure(myRank); }
+  /// Where this rank's failure, as far as is known here, is the job's first, "para: " and the line go to stderr.
+  virtual void tellFailure(const std::string &line);
   /// Tells others how far this rank got, a number that grows; the result changes when any rank of the job got on, where ranks share that.
   virtual uint64_t shareProgress(uint64_t mine);
   /// Whether this rank waits for a control message of another one. From any thread.

@@ -23,8 +23,7 @@ void para_context::enter(const char *op) {
 }
 
 void para_context::tell(const char *op, const std::string &cause) {
-  if (world->claimFailure())
-    std::fprintf(stderr, "para: rank %lld: %s: %s\n", (long long)rank, op, cause.c_str());
+  world->tellFailure(format("rank %lld: %s: ", (long long)rank, op) + cause);
 }
 
 para_status para_context::fail(const char *op, const std::string &cause, para_status status) {

@@ -42,8 +42,11 @@ char *para_context::scratchFor(int64_t bytes, const char *op) {
 }
 
 para_status para_context::fail(const char *op, const std::string &cause, para_status status) {
-  if (!control || control->claimFailure(rank))
-    std::fprintf(stderr, "para: rank %lld: %s: %s\n", (long long)rank, op, cause.c_str());
+  std::string line = format("rank %lld: %s: ", (long long)rank, op) + cause;
+  if (control)
+    control->failure().tell(rank, line);
+  else
+    std::fprintf(stderr, "para: %s\n", line.c_str());
   return status;
 }
 
