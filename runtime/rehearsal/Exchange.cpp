@@ -156,6 +156,11 @@ void Exchange::pause() {
     _exit(1);
   // Somebody who moves may send what is waited for: then the time begins again.
   double now = nowSeconds();
+  // A rank that was stopped itself has not waited meanwhile.
+  constexpr double mostBetween = 1;
+  if (double since = now - std::max(pausedAt, waitsSince); waitsSince > 0 && since > mostBetween)
+    waitsSince += since;
+  pausedAt = now;
   if (now - lookedAt > 0.1) {
     lookedAt = now;
     for (int i = 0; i < size; ++i)

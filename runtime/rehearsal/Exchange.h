@@ -95,6 +95,7 @@ private:
   bool hasSaid = false;
   std::vector<uint64_t> movesSeen;
   double lookedAt = 0; ///< when the processes were
+  double pausedAt = 0; ///< when pause() was called last
   enum : char { Lives, IsStopped, HasEnded };
   std::vector<char> life; ///< by rank: what its process was then
 };
