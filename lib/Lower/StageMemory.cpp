@@ -91,6 +91,10 @@ int64_t StageMemory::completionOf(rt::CallOp call) {
   return std::min(wanted, end);
 }
 
+int64_t StageMemory::getFirst(Operation *op, int64_t depth) {
+  return depth && microbatches > 1 && getPhase(op) > Phase::Forward ? 0 : time[op];
+}
+
 int64_t StageMemory::lastUse(Value v) {
   if (getDepth(v))
     return time[func.getBody().front().getTerminator()];
@@ -257,6 +261,8 @@ StageMemory::Place StageMemory::placeOf(Value v) {
 }
 
 bool StageMemory::shareInput(Operation *op, Value result) {
+  if (getDepth(result)) // what is sent is written where it is made, and nowhere before
+    return false;
   unsigned number = cast<OpResult>(result).getResultNumber();
   auto call = dyn_cast<rt::CallOp>(op);
   bool collective = call && call.getCallee() == "all_reduce" && call.getInputs().size() == 1;
@@ -305,7 +311,7 @@ void StageMemory::placeValues() {
       if (places.count(v) || shareInput(&op, v))
         continue;
       Place place = placeOf(v);
-      int64_t first = time[&op], last = lastUse(v);
+      int64_t first = getFirst(&op, getDepth(v)), last = lastUse(v);
       if (place == Place::Step && microbatches > 1) {
         first = 0;
         last = end;
@@ -326,12 +332,13 @@ void StageMemory::placeValues() {
 
 void StageMemory::placeBucket(rt::CallOp call) {
   // One range for all values, reduced in place. An input that something else wants, too, is copied there first.
-  int64_t bytes = 0, payload = 0, copied = 0, depth = 0, first = time[call], last = time[call];
+  int64_t bytes = 0, payload = 0, copied = 0, depth = 0;
   SmallVector<int64_t> offsets;
   SmallVector<Value> own;
   Place place = placeOf(call.getResult(0));
   for (Value out : call.getResults())
     depth = std::max(depth, getDepth(out));
+  int64_t first = getFirst(call, depth), last = time[call];
   for (auto [in, out] : llvm::zip_equal(call.getInputs(), call.getResults())) {
     if (places.count(out))
       return;

@@ -70,7 +70,10 @@ private:
   int newBuffer(Place place, int64_t bytes, int64_t first, int64_t last);
   /// So many blocks of the buffer's size instead of one.
   void makeRing(int buffer, int64_t depth);
-  /// What is sent may be under way until it is written again, by the next microbatch that has its place.
+  /// From when on the results of `op` have their place; `depth` as of getDepth. What a microbatch sends may be under way in earlier phases of
+  /// the next one that has its place, which must not write there: it is waited for in the phase that makes it.
+  int64_t getFirst(mlir::Operation *op, int64_t depth);
+  /// What is sent may be under way until it is written again.
   int64_t lastUse(mlir::Value v);
   /// When the wait for a call on the communication stream stands.
   int64_t completionOf(rt::CallOp call);

@@ -73,8 +73,8 @@ LogicalResult StageMemory::checkMessages() {
       int64_t begin = getOffset(where, action);
       for (const Message &message : underWay)
         if (begin < message.end && message.begin < begin + bytes)
-          return emitError(loc) << "the memory plan is wrong: in " << stringifyPhase(action.phase) << " of microbatch " << action.microbatch << " writes over the message of "
-                                << getNodeName(message.send->getLoc()) << " of microbatch " << message.microbatch << ", which is not waited for";
+          return emitError(loc) << "the memory plan is wrong: in " << stringifyPhase(action.phase) << " of microbatch " << action.microbatch << " writes over the message of '"
+                                << getNodeName(message.send->getLoc()) << "' of microbatch " << message.microbatch << ", which is not waited for";
       return success();
     };
     for (const Wait &wait : waits)

@@ -17,7 +17,7 @@ module attributes {para.mesh = #para.mesh<["pipeline", "data", "tensor", "microb
   func.func @stage0(%w: tensor<4xf32> {para.kind = "parameter", para.name = "w"}) -> (tensor<4xf32> {para.kind = "parameter", para.name = "w", para.updates = "w"})
       attributes {para.schedule = [[#para<phase forward>, 0], [#para<phase forward>, 1], [#para<phase update>, 0]]} {
     para.send %w to 1 tag 0 {para.phase = #para<phase forward>} : tensor<4xf32>
-    // expected-error @+1 {{the memory plan is wrong: in update of microbatch 0 writes over the message of}}
+    // expected-error @+1 {{the memory plan is wrong: in update of microbatch 0 writes over the message of '' of microbatch 1, which is not waited for}}
     %new = para.neg %w {para.phase = #para<phase update>} : tensor<4xf32>
     return %new : tensor<4xf32>
   }
