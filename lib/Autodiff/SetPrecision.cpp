@@ -262,8 +262,8 @@ private:
         return elementOf(user->getResult(0)) == narrow;
       };
       auto looks = [&](Operation *user) {
-        return getPrecisionRule(user) == PrecisionRule::Looks && user->getOperand(0) == argument && !llvm::is_contained(llvm::drop_begin(user->getOperands()), argument) &&
-               !user->use_empty() && llvm::all_of(user->getUsers(), rounds);
+        bool isTable = getPrecisionRule(user) == PrecisionRule::Looks && llvm::count(user->getOperands(), argument) == 1 && user->getOperand(0) == argument;
+        return isTable && !user->use_empty() && llvm::all_of(user->getUsers(), rounds);
       };
       if (!llvm::all_of(argument.getUsers(), [&](Operation *user) { return rounds(user) || looks(user); }))
         continue;

@@ -59,8 +59,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, 
   if (!import)
     return import.takeError();
   auto imported = importOnnx(options.input, *import, context, outline);
-  if (succeeded(imported) && options.train && options.precision.empty())
-    if (FloatType own = getParameterType((*imported)->lookupSymbol<func::FuncOp>("main")); own && isNarrow(own)) { // the others are trained without a loss scale
+  if (succeeded(imported) && options.train && options.precision.empty()) // a model of several types is trained without a loss scale
+    if (FloatType own = getParameterType((*imported)->lookupSymbol<func::FuncOp>("main")); own && isNarrow(own)) {
       options.precision = own.isBF16() ? "bf16" : "f16";
       options.hasOwnPrecision = true;
     }
