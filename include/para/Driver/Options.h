@@ -41,6 +41,7 @@ struct DriverOptions {
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
+  bool hasOwnPrecision = false; ///< no flag gives it, all parameters of the model are of it
   bool reportKernels = false; ///< --report=kernels
   bool reportMemory = false;  ///< --report=memory, which stops as --simulate does
 
