@@ -329,13 +329,15 @@ std::optional<unsigned> para::prefixOf(ArrayRef<int64_t> shape, int64_t rows) {
         ++p;
       return p;
     }
-    if (p == shape.size() || product > rows)
+    if (p == shape.size() || (rows > 0 && product > rows))
       return std::nullopt;
     product *= shape[p];
   }
 }
 
 SmallVector<int64_t> para::commonRefinement(ArrayRef<SmallVector<int64_t>> shapes, int64_t product) {
+  if (product == 0)
+    return {0};
   SmallVector<int64_t> bounds{1, product};
   for (ArrayRef<int64_t> shape : shapes) {
     int64_t below = 1;
