@@ -143,16 +143,15 @@ private:
       return fail(pair.text + " of the serial program has elements that are no numbers");
     auto gradient = gradients.find(pair.owner);
     bool hasGradient = gradient != gradients.end() && pair.serial->shape == serial.gradients.at(pair.owner).shape;
-    const std::vector<double> mineOfGradient = hasGradient ? toDoubles(here.gradients.at(pair.owner)) : std::vector<double>();
     double scale = getLargest(theirs);
     Difference worst{pair.text, {}, "", 0, 0, 0};
     int64_t at = 0;
     for (size_t i = 0; i < theirs.size(); ++i) {
-      // An element without any gradient in both runs is no noise.
-      bool isNoise = hasGradient && std::fabs(gradient->second[i]) <= clearPart * norm && (gradient->second[i] != 0 || mineOfGradient[i] != 0);
-      result.noise += isNoise && pair.phase == Pair::Parameter;
-      if (isNoise && pair.phase != Pair::Gradient)
+      bool isNoise = hasGradient && std::fabs(gradient->second[i]) <= clearPart * norm;
+      if (isNoise && pair.phase != Pair::Gradient && !(pair.phase == Pair::Parameter && isUntouched(pair, i))) {
+        result.noise += pair.phase == Pair::Parameter;
         continue;
+      }
       double relative = getRelative(mine[i], theirs[i], isNoise ? norm : scale);
       if (relative > worst.relative) {
         worst.relative = relative;
@@ -168,6 +167,21 @@ private:
     }
     note(worst, isFloat(pair.serial->dtype) ? bound : 0);
     return llvm::Error::success();
+  }
+
+  /// Whether an element of a parameter has had no gradient in any step, as rows of a table that no input uses: then its states are zeros.
+  bool isUntouched(const Pair &parameter, size_t index) const {
+    std::string prefix = parameter.owner + "/";
+    bool hasStates = false;
+    for (auto it = serial.state.lower_bound(prefix); it != serial.state.end() && llvm::StringRef(it->first).starts_with(prefix); ++it) {
+      if (it->second.shape != parameter.serial->shape)
+        continue;
+      hasStates = true;
+      for (const Array *array : {&it->second, &here.state.at(it->first)})
+        if (loadScalar(array->dtype, array->data + int64_t(index) * elementBytes(array->dtype)) != 0)
+          return false;
+    }
+    return hasStates;
   }
 
   void count(const Pair &pair) {

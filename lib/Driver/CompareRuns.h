@@ -2,7 +2,7 @@
 //
 // What two programs of one model have left behind, tensor by tensor. Differences count in parts of the tensor's largest element. Where a
 // gradient is nothing but rounding noise beside the whole gradient (the bias of attention's keys), optimizers that divide by it make steps of full
-// size of that noise: such elements are compared in the gradient, beside its norm, and not in what is made of them.
+// size of that noise: such elements are compared in the gradient, beside its norm, and not in what is made of them, but for those that never had any.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LIB_DRIVER_COMPARERUNS_H

@@ -12,6 +12,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
 #include <cmath>
@@ -24,7 +25,7 @@ namespace {
 constexpr int64_t steps = 3;         ///< the second has optimizer state to go on from, the third what the second made of it
 constexpr double bound = 1e-11;      ///< of sums of f64 in another order, by the tables of test/Execution
 constexpr int64_t mostRanks = 256;   ///< processes on one computer
-constexpr int64_t bytesOfRank = 64 << 20; ///< of a process beside its arena
+constexpr int64_t bytesOfRank = 32 << 20; ///< of a process beside its arena
 constexpr int64_t seed = 1;
 
 enum Exit { kDone = 0, kDiffers = 1, kWrongUsage = 2, kRefused = 3 };
@@ -196,10 +197,25 @@ private:
     return sum;
   }
 
-  std::string describeInputs() const { return options.verifyData.empty() ? "on random inputs" : "on the inputs of '" + options.verifyData + "'"; }
+  std::string describeInputs() const {
+    return (options.verifyData.empty() ? "on random inputs" : "on the inputs of '" + options.verifyData + "'") + (hasWeights ? "" : " from random weights");
+  }
+
+  /// Whether the files that the manifest names are there: models may be planned without.
+  static bool findWeights(const runtime::Manifest &manifest) {
+    for (const runtime::Stage &stage : manifest.stages)
+      for (const runtime::Tensor &tensor : stage.tensors) {
+        SmallString<256> path(tensor.source.file);
+        llvm::sys::path::make_absolute(manifest.directory, path);
+        if (tensor.source.present && !tensor.source.file.empty() && !llvm::sys::fs::exists(path))
+          return false;
+      }
+    return true;
+  }
 
   int prepareInputs(const runtime::Manifest &manifest) {
     inputs = options.verifyData;
+    hasWeights = findWeights(manifest);
     if (!inputs.empty())
       return kDone;
     inputs = file("inputs.npz");
@@ -228,7 +244,7 @@ private:
     for (const char *variable : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "PARA_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
       unsetenv(variable);
     std::string state = of.path + ".state.npz", gradients = of.path + ".gradients.npz", metrics = of.path + ".jsonl";
-    SmallVector<std::string> arguments = {of.path, options.train ? "--data" : "--inputs", inputs, "--init=file,xavier", "--seed", std::to_string(seed),
+    SmallVector<std::string> arguments = {of.path, options.train ? "--data" : "--inputs", inputs, hasWeights ? "--init=file,xavier" : "--init=xavier", "--seed", std::to_string(seed),
                                           "--dump-state", state, "--progress=" + (options.isWatched() ? options.progress : "never")};
     if (options.train)
       arguments.append({"--steps", std::to_string(steps), "--dump-grads", gradients, "--metrics", metrics});
@@ -287,7 +303,8 @@ private:
   const CompileHooks &hooks;
   StringRef folder;
   std::string inputs;
-  bool isTold = false; ///< why a compilation ended
+  bool hasWeights = true; ///< of the model's own
+  bool isTold = false;    ///< why a compilation ended
 };
 } // namespace
 
