@@ -14,7 +14,7 @@ using namespace para;
 using namespace para::runtime;
 
 namespace {
-/// Gradients below this part of the whole gradient's norm may be noise.
+/// Gradients below this part of the whole gradient's norm have few digits that rounding leaves alone.
 constexpr double clearPart = 1e-5;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -147,13 +147,14 @@ private:
     Difference worst{pair.text, {}, "", 0, 0, 0};
     int64_t at = 0;
     for (size_t i = 0; i < theirs.size(); ++i) {
-      bool isNoise = hasGradient && std::fabs(gradient->second[i]) <= clearPart * norm;
-      if (isNoise && pair.phase != Pair::Gradient && !(pair.phase == Pair::Parameter && isUntouched(pair, i))) {
+      bool isSmall = hasGradient && std::fabs(gradient->second[i]) <= clearPart * norm, isGradient = pair.phase == Pair::Gradient;
+      double looseness = isSmall && !isGradient ? getLooseness(pair, i, std::fabs(gradient->second[i])) : 0;
+      if (looseness >= 1) {
         result.noise += pair.phase == Pair::Parameter;
         continue;
       }
-      double relative = getRelative(mine[i], theirs[i], isNoise ? norm : scale);
-      if (relative > worst.relative) {
+      double relative = getRelative(mine[i], theirs[i], isSmall && isGradient ? norm : scale);
+      if (relative > looseness && relative > worst.relative) {
         worst.relative = relative;
         at = int64_t(i);
       }
@@ -167,6 +168,15 @@ private:
     }
     note(worst, isFloat(pair.serial->dtype) ? bound : 0);
     return llvm::Error::success();
+  }
+
+  /// How far what is made of a small gradient may be apart, in parts of the largest element: as far as the gradient itself may be by its own
+  /// measure, beside the norm. At 1 nothing is asked.
+  double getLooseness(const Pair &pair, size_t index, double gradient) const {
+    constexpr double ofSquares = 4; // states are squares, and sums of some steps
+    if (gradient > 0)
+      return std::min(1.0, ofSquares * bound * norm / gradient);
+    return pair.phase == Pair::Parameter && isUntouched(pair, index) ? 0 : 1;
   }
 
   /// Whether an element of a parameter has had no gradient in any step, as rows of a table that no input uses: then its states are zeros.

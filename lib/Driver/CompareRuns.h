@@ -1,8 +1,8 @@
 //===- CompareRuns.h - Whether two runs computed the same ----------*- C++ -*-===//
 //
-// What two programs of one model have left behind, tensor by tensor. Differences count in parts of the tensor's largest element. Where a
-// gradient is nothing but rounding noise beside the whole gradient (the bias of attention's keys), optimizers that divide by it make steps of full
-// size of that noise: such elements are compared in the gradient, beside its norm, and not in what is made of them, but for those that never had any.
+// What two programs of one model have left behind, tensor by tensor. Differences count in parts of the tensor's largest element. Gradients that are
+// small beside the whole gradient are compared beside its norm; optimizers that divide by them make steps of full size of what is then perhaps
+// noise (the bias of attention's keys), so what is made of them may be apart as far as they may be, and of noise is not compared at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LIB_DRIVER_COMPARERUNS_H
@@ -38,7 +38,7 @@ struct Difference {
 
 struct RunComparison {
   int64_t losses = 0, gradients = 0, parameters = 0, states = 0, outputs = 0; ///< tensors that were compared
-  int64_t noise = 0;                                                            ///< elements of parameters whose gradient is noise
+  int64_t noise = 0;                                                            ///< elements of parameters whose gradient is noise, which are not compared
   Difference worst;
   int64_t numDiffering = 0;        ///< tensors with an element above the bound
   std::optional<Difference> first; ///< the worst element of the first of them, in the order in which a step computes them

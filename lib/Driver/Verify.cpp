@@ -292,7 +292,7 @@ private:
     if (found.worst.relative > 0)
       llvm::outs() << ", in " << found.worst.tensor;
     if (found.noise > 0)
-      llvm::outs() << "; " << plural(found.noise, "element") << " of parameters whose gradient may be rounding noise: in the gradient alone";
+      llvm::outs() << "; " << plural(found.noise, "element") << " of parameters in the gradient alone, which is rounding noise";
     llvm::outs() << "\n";
     return kDone;
   }
