@@ -68,6 +68,7 @@ int para::runInScratch(llvm::StringRef flag, llvm::function_ref<int(llvm::String
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
     signals.release();
+    setenv("TMPDIR", folder.c_str(), 1); // what a compilation leaves when it is ended goes, too
     int status = getppid() == parent ? work(folder) : 1;
     llvm::outs().flush();
     _exit(status);

@@ -3,8 +3,7 @@
 #include "CompareRuns.h"
 #include "RandomInputs.h"
 #include "Scratch.h"
-#include "para/IR/Program.h"
-#include "para/Plan/Recipes.h"
+#include "VerifyLimits.h"
 #include "para/Plan/Units.h"
 #include "para/Support/Output.h"
 
@@ -16,72 +15,21 @@
 #include "llvm/Support/Program.h"
 
 #include <cmath>
-#include <unistd.h>
+#include <cstdlib>
 
 using namespace mlir;
 using namespace para;
 
 namespace {
-constexpr int64_t steps = 3;         ///< the second has optimizer state to go on from, the third what the second made of it
-constexpr double bound = 1e-11;      ///< of sums of f64 in another order, by the tables of test/Execution
-constexpr int64_t mostRanks = 256;   ///< processes on one computer
+constexpr int64_t steps = 3;              ///< the second has optimizer state to go on from, the third what the second made of it
+constexpr double bound = 1e-11;           ///< of sums of f64 in another order, by the tables of test/Execution
 constexpr int64_t bytesOfRank = 32 << 20; ///< of a process beside its arena
+constexpr double bytesRehearsed = 5;      ///< for each of an arena: 16 tell who has touched 4 (runtime/rehearsal/Shadow.h)
 constexpr int64_t seed = 1;
 
-enum Exit { kDone = 0, kDiffers = 1, kWrongUsage = 2, kRefused = 3 };
-
-int fail(const llvm::Twine &message, int status) {
-  llvm::errs() << "para-opt: error: --verify: " << message << "\n";
-  return status;
-}
+enum Exit { kDone = 0, kDiffers = 1, kRefused = 3 };
 
 std::string plural(int64_t count, StringRef noun) { return llvm::formatv("{0} {1}{2}", count, noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s"); }
-
-std::optional<int64_t> readNumber(StringRef path) {
-  int64_t number = 0;
-  auto text = llvm::MemoryBuffer::getFileAsStream(path);
-  if (!text || (*text)->getBuffer().trim().getAsInteger(10, number))
-    return std::nullopt; // there is no such limit
-  return number;
-}
-
-/// Bytes of memory that programs could have: what the kernel says, and what is left of a container's.
-int64_t getFreeMemory() {
-  int64_t bytes = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE), kilobytes = 0;
-  if (auto text = llvm::MemoryBuffer::getFileAsStream("/proc/meminfo")) {
-    StringRef line = (*text)->getBuffer().split("MemAvailable:").second.ltrim();
-    if (!line.consumeInteger(10, kilobytes))
-      bytes = kilobytes * 1024;
-  }
-  if (auto limit = readNumber("/sys/fs/cgroup/memory.max"))
-    bytes = std::min(bytes, *limit - readNumber("/sys/fs/cgroup/memory.current").value_or(0));
-  return bytes;
-}
-
-/// Says that `what` does not fit, if so.
-int checkMemory(const llvm::Twine &what, double bytes) {
-  double free = double(getFreeMemory());
-  if (bytes <= free)
-    return kDone;
-  return fail(what + " would take " + inBytes(bytes) + " in f64, and this computer has " + inBytes(free) +
-                  " left: verify the plan of a smaller model (fewer layers or narrower ones, --dim batch=N), or compile without --verify",
-              kRefused);
-}
-
-/// Bytes of what is there on one rank in f64, be the program as it may: parameters, states and the gradients that are compared.
-double getLeastBytes(func::FuncOp main) {
-  constexpr double bytesOfElement = 8;
-  double bytes = 0;
-  for (BlockArgument argument : main.getArguments()) {
-    StringRef kind = getArgKind(main, argument.getArgNumber());
-    double elements = double(cast<RankedTensorType>(argument.getType()).getNumElements());
-    if (kind == "parameter" || kind == "state")
-      bytes += bytesOfElement * elements;
-    if (main.getArgAttr(argument.getArgNumber(), "para.trainable"))
-      bytes += bytesOfElement * elements;
-  }
-  return bytes;
-}
 
 /// A program that is compared.
 struct Program {
@@ -104,7 +52,7 @@ public:
     single.ranks = 1;
     single.microbatches = options.train ? plan.microbatches : 0;
     if (llvm::Error error = writeOutput(spread.plan, llvm::formatv("{0}", llvm::json::Value(plan.toJson())).str()))
-      return fail(llvm::toString(std::move(error)), kDiffers);
+      return failVerify(llvm::toString(std::move(error)), kDiffers);
     if (int status = compile(here, "plan", spread, hooks.proven))
       return status;
     if (int status = compile(serial, "serial", single, nullptr))
@@ -136,23 +84,22 @@ private:
       llvm::errs() << "para-opt: verify: " << what << "\n";
   }
 
-  /// The model and its step as the flags want them; how it is spread is the plan's, and nothing but the program is made.
+  /// The model and its step as the flags want them, on one rank. How it is spread is the plan's, which has taken annotations in.
   DriverOptions getOptions() const {
-    DriverOptions own, result = options;
+    DriverOptions result;
+    result.input = options.input;
+    result.dims = options.dims;
+    result.train = result.keepGradients = options.train;
+    result.loss = options.loss;
+    result.trainable = options.trainable;
+    result.freeze = options.freeze;
+    result.optimizer = options.optimizer;
+    result.lrSchedule = options.lrSchedule;
+    result.clipNorm = options.clipNorm;
+    result.clipValue = options.clipValue;
     result.precision = "f64";
-    result.keepGradients = options.train;
     result.ignoreAnnotations = true;
-    result.emit = "exe";
-    result.target = "host";
-    result.plan = own.plan;
-    result.machine = own.machine, result.schedule = own.schedule, result.recompute = own.recompute;
-    result.planOut = own.planOut, result.report = own.report, result.traceOut = own.traceOut, result.progress = "never";
-    result.widths.clear(), result.mesh.clear(), result.shards.clear(), result.stages.clear(), result.given.clear(), result.explainFiles.clear();
-    result.configuration.clear();
-    result.microbatches = result.ranks = 0;
-    result.zero = own.zero;
-    result.explain = result.run = result.verbose = result.timing = result.verify = false;
-    result.sequenceParallel = result.noSequenceParallel = result.evenStages = false;
+    result.progress = "never";
     return result;
   }
 
@@ -164,20 +111,20 @@ private:
     own.proven = std::move(proven);
     own.lowered = [&](ModuleOp lowered) { return check(of, lowered); };
     int status = compileModel(flags, program, own);
-    return status == 0 || isTold ? status : fail("the program of " + of.what + " in f64, which was to be compared, could not be made", status);
+    return status == 0 || isTold ? status : failVerify("the program of " + of.what + " in f64, which was to be compared, could not be made", status);
   }
 
   /// Whether the program will fit, now that all of it is known but its code.
   int check(Program &of, ModuleOp lowered) {
     std::string text = lowered->getAttrOfType<StringAttr>("rt.manifest").getValue().str();
     if (runtime::Status status = runtime::parseManifest(text.data(), text.size(), of.manifest); status.failed())
-      return fail(status.message(), kDiffers);
+      return failVerify(status.message(), kDiffers);
     double bytes = double(dumpBytes(of.manifest)) + double(of.manifest.ranks()) * bytesOfRank;
     for (int64_t arena : of.manifest.arenaBytesPerRank())
-      bytes += double(arena);
-    int status = checkMemory("the program of " + of.what, bytes);
+      bytes += double(arena) * (of.manifest.target == "host" ? 1 : bytesRehearsed);
+    int status = checkVerifyMemory("the program of " + of.what, bytes);
     if (auto space = llvm::sys::fs::disk_space(folder); status == 0 && space && space->available < 2 * uint64_t(dumpBytes(of.manifest)))
-      status = fail("what the runs leave to be compared takes " + inBytes(2 * double(dumpBytes(of.manifest))) + ", and '" + folder + "' has " + inBytes(double(space->available)) +
+      status = failVerify("what the runs leave to be compared takes " + inBytes(2 * double(dumpBytes(of.manifest))) + ", and '" + folder + "' has " + inBytes(double(space->available)) +
                         " left: let TMPDIR name another folder",
                     kRefused);
     isTold = status != 0;
@@ -220,7 +167,7 @@ private:
       return kDone;
     inputs = file("inputs.npz");
     runtime::Status status = runtime::writeNpz(inputs, makeRandomInputs(manifest, seed));
-    return status.failed() ? fail(status.message(), kDiffers) : kDone;
+    return status.failed() ? failVerify(status.message(), kDiffers) : kDone;
   }
 
   int compare(const Program &here, const Program &serial, int64_t steps, RunComparison &found) {
@@ -231,7 +178,7 @@ private:
       return status;
     auto comparison = compareRuns(here.manifest, ofPlan, ofSerial, bound);
     if (!comparison)
-      return fail(describeInputs() + ", " + llvm::toString(comparison.takeError()) + ": nothing can be compared" +
+      return failVerify(describeInputs() + ", " + llvm::toString(comparison.takeError()) + ": nothing can be compared" +
                       (options.verifyData.empty() ? "; give inputs that suit the model (--verify=FILE)" : ""),
                   kDiffers);
     found = std::move(*comparison);
@@ -253,19 +200,19 @@ private:
     std::optional<StringRef> redirects[] = {StringRef(""), StringRef(""), std::nullopt};
     std::string message;
     if (int status = llvm::sys::ExecuteAndWait(of.path, list, std::nullopt, redirects, 0, 0, &message))
-      return fail("the program of " + of.what + " in f64, " + describeInputs() + ", did not run to its end" + (status < 0 ? ": " + message : " (status " + std::to_string(status) + ")"), kDiffers);
+      return failVerify("the program of " + of.what + " in f64, " + describeInputs() + ", did not run to its end" + (status < 0 ? ": " + message : " (status " + std::to_string(status) + ")"), kDiffers);
     runtime::Status read = runtime::readArrays(state, {}, result.state);
     if (!read.failed() && options.train)
       read = runtime::readArrays(gradients, {}, result.gradients);
     if (read.failed())
-      return fail(read.message(), kDiffers);
+      return failVerify(read.message(), kDiffers);
     if (!options.train)
       return kDone;
     auto text = llvm::MemoryBuffer::getFile(metrics);
     if (!text)
-      return fail("cannot read '" + metrics + "': " + text.getError().message(), kDiffers);
+      return failVerify("cannot read '" + metrics + "': " + text.getError().message(), kDiffers);
     llvm::Error error = result.readLosses((*text)->getBuffer());
-    return error ? fail(llvm::toString(std::move(error)), kDiffers) : kDone;
+    return error ? failVerify(llvm::toString(std::move(error)), kDiffers) : kDone;
   }
 
   static std::string toText(double value) { return std::isnan(value) ? "NaN" : std::isinf(value) ? "infinite" : runtime::roundTrip(value); }
@@ -277,7 +224,7 @@ private:
       const Difference &first = *found.first;
       std::string place = first.element.empty() ? "" : ", at " + runtime::shapeText(first.element) + (first.holder.empty() ? "" : " (from " + first.holder + ")");
       std::string by = std::isfinite(first.relative) ? llvm::formatv("{0:e1} of its largest element apart, where {1:e0} is allowed", first.relative, bound).str() : "no finite number apart";
-      int status = fail(llvm::formatv("the plan computes something else than one rank does: {0} differs first{1}: {2} on {3}, {4} on one rank, {5}; {6} of {7} tensors differ ({8})", first.tensor, place,
+      int status = failVerify(llvm::formatv("the plan computes something else than one rank does: {0} differs first{1}: {2} on {3}, {4} on one rank, {5}; {6} of {7} tensors differ ({8})", first.tensor, place,
                                       toText(first.here), ranks, toText(first.serial), by, found.numDiffering, found.getNumTensors(), how),
                         kDiffers);
       llvm::errs() << "para-opt: note: no program is written; this is a fault of para's, and another plan (--plan) may be sound\n";
@@ -307,23 +254,6 @@ private:
   bool isTold = false;    ///< why a compilation ended
 };
 } // namespace
-
-int para::admitVerification(ModuleOp planned, const Plan &plan, DriverOptions &options) {
-  int64_t ranks = plan.getNumRanks();
-  if (ranks == 1 && options.target == "host" && plan.recompute == "none") {
-    bool isSwept = options.ranks == 1 || !options.mesh.empty() || options.plan != "auto";
-    if (!isSwept)
-      return fail("one rank is compared with several, and the plan has one: give the number of ranks (--ranks N, --mesh, --machine)", kWrongUsage);
-    llvm::errs() << "para-opt: note: " << options.show("--verify") << " does nothing here: the plan has one rank, as was asked, and its program is the serial one\n";
-    options.verify = false;
-    return kDone;
-  }
-  if (ranks > mostRanks)
-    return fail("the plan has " + llvm::Twine(ranks) + " ranks, and at most " + llvm::Twine(mostRanks) +
-                    " run on one computer: verify the same way to plan on fewer of them, or compile without --verify",
-                kRefused);
-  return checkMemory("one rank with all parameters" + llvm::Twine(options.train ? ", gradients and optimizer state" : ""), getLeastBytes(planned.lookupSymbol<func::FuncOp>("main")));
-}
 
 int para::verifyPlan(const Plan &plan, const DriverOptions &options, StringRef program, const CompileHooks &hooks) {
   return runInScratch("--verify", [&](StringRef folder) { return Verification(plan, options, program, hooks, folder).run(); });
