@@ -32,6 +32,7 @@ def obey():
 for stop, moment in ((signal.SIGINT, "compiling one rank"), (signal.SIGTERM, "running 2 ranks")):
     shutil.rmtree(FOLDER, ignore_errors=True)
     os.mkdir(FOLDER)
+    pathlib.Path(f"{FOLDER}.exe").unlink(missing_ok=True)
     command = [PARA, MODEL, "--train", "--dim", "batch=8", "--ranks", "2", "--plan=ddp", "--verify", "--progress=always", "-o", f"{FOLDER}.exe"]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": FOLDER}, preexec_fn=obey)
     for line in child.stderr:
