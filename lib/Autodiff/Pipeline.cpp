@@ -15,6 +15,8 @@ void para::buildAutodiffPipeline(OpPassManager &pm, const AutodiffOptions &optio
     pm.addPass(createDifferentiatePass({options.precision == "f16" ? double(options.lossScale) : 0}));
     pm.addPass(createWidenGradientsPass());
     pm.addPass(createApplyOptimizerPass({options.optimizer, options.clipNorm, options.clipValue, options.keepGradients}));
+  } else if (!options.precision.empty()) { // without a flag a rounding is what the model asks for
+    pm.addPass(createWidenGradientsPass({/*outputs=*/true}));
   }
   // Only now are composites formulas: what backward needs of a formula is then the same expression as forward's, and merged.
   pm.addPass(createDecomposePass());

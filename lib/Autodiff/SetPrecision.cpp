@@ -245,24 +245,43 @@ private:
         op.erase();
   }
 
-  /// Without training there are no masters: a parameter of which only the rounding is used is kept so.
+  /// Without training there are no masters: a parameter of which only the rounding is used, or that of rows which are looked up, is kept so.
   void storeNarrow() {
     for (BlockArgument argument : main.getArguments()) {
       if (getArgKind(main, argument.getArgNumber()) != "parameter" || !getElementTypeOrSelf(argument.getType()).isF32() || argument.use_empty())
         continue;
-      Type rounded = argument.user_begin()->getResultTypes().front();
+      FloatType narrow; // the first user's
       auto rounds = [&](Operation *user) {
-        return getPrecisionRule(user) == PrecisionRule::Converts && isNarrow(rounded) && user->getResult(0).getType() == rounded;
+        if (getPrecisionRule(user) != PrecisionRule::Converts || !isNarrow(user->getResult(0).getType()))
+          return false;
+        if (!narrow)
+          narrow = elementOf(user->getResult(0));
+        return elementOf(user->getResult(0)) == narrow;
       };
-      if (!llvm::all_of(argument.getUsers(), rounds))
+      auto looks = [&](Operation *user) {
+        return getPrecisionRule(user) == PrecisionRule::Looks && user->getOperand(0) == argument && !llvm::is_contained(llvm::drop_begin(user->getOperands()), argument) &&
+               !user->use_empty() && llvm::all_of(user->getUsers(), rounds);
+      };
+      if (!llvm::all_of(argument.getUsers(), [&](Operation *user) { return rounds(user) || looks(user); }))
         continue;
-      argument.setType(rounded);
-      SmallVector<Operation *> roundings(argument.getUsers());
-      for (Operation *user : roundings) {
-        user->getResult(0).replaceAllUsesWith(argument);
+      argument.setType(withElement(argument.getType(), narrow));
+      for (Operation *user : llvm::to_vector(argument.getUsers())) {
+        if (getPrecisionRule(user) == PrecisionRule::Looks) {
+          setFloatElement(user, narrow);
+          dropRoundings(user->getResult(0));
+        }
+      }
+      dropRoundings(argument);
+    }
+  }
+
+  /// Of a value that is narrow now.
+  static void dropRoundings(Value value) {
+    for (Operation *user : llvm::to_vector(value.getUsers()))
+      if (getPrecisionRule(user) == PrecisionRule::Converts) {
+        user->getResult(0).replaceAllUsesWith(value);
         user->erase();
       }
-    }
   }
 
   func::FuncOp main;

@@ -3,6 +3,8 @@
 #include "para/Interfaces/Precision.h"
 #include "para/Ops/TensorBuilder.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using namespace para;
 
@@ -17,16 +19,20 @@ class Widening {
 public:
   explicit Widening(MLIRContext *context) : builder(context) {}
 
-  /// A gradient in f32: what it is made of is widened as far back as it is rounded for nothing.
+  /// A result in f32: what it is made of is widened as far back as it is rounded for nothing.
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !getElementTypeOrSelf(value.getType()).isF32() || !value.hasOneUse())
       return;
     PrecisionRule rule = getPrecisionRule(op);
     if (rule == PrecisionRule::Converts && isNarrow(op->getOperand(0).getType())) {
+      Operation *rounded = op->getOperand(0).getDefiningOp();
       if (Value wide = widen(op->getOperand(0))) {
         op->getResult(0).replaceAllUsesWith(wide);
         op->erase();
+        if (isOpTriviallyDead(rounded))
+          rounded->erase();
+        visit(wide);
       }
     } else if (rule == PrecisionRule::Moves || rule == PrecisionRule::Arithmetic) {
       for (Value operand : llvm::to_vector(op->getOperands()))
@@ -80,13 +86,15 @@ private:
 };
 
 struct WidenGradientsPass : para::impl::WidenGradientsPassBase<WidenGradientsPass> {
+  using WidenGradientsPassBase::WidenGradientsPassBase;
+
   void runOnOperation() override {
     auto main = getMain(getOperation());
     if (failed(main))
       return signalPassFailure();
     Widening widening(&getContext());
     for (auto [index, operand] : llvm::enumerate(main->getBody().front().getTerminator()->getOpOperands()))
-      if (getResultKind(*main, index) == "gradient")
+      if (StringRef kind = getResultKind(*main, index); kind == "gradient" || (outputs && kind == "output"))
         widening.visit(operand.get());
   }
 };

@@ -113,7 +113,7 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
     FailureOr<std::string> text = buildGpuText(module, *parts[0], options);
     return failed(text) ? failure() : writeFile(module, options.output, *text);
   }
-  if (!isHost && failed(checkMessageOrder(module)))
+  if (failed(checkProgress(module)) || (!isHost && failed(checkMessageOrder(module))))
     return failure();
 
   // Translation asks MLIR's context, which serves one thread; LLVM's work is spread.

@@ -47,6 +47,7 @@ public:
         tested[operand].push_back(*value);
       if (std::optional<IndexRange> range = indexing.getIndexRange(number))
         uses[operand].push_back({TensorPart::whole(cast<RankedTensorType>(operand.getType()).getShape()), *range, {}, node});
+      traceTests(indexing, number);
       for (Use use : result)
         if (indexing.traceToOperand(number, use.part) && !use.part.isEmpty())
           uses[operand].push_back(std::move(use));
@@ -72,6 +73,20 @@ public:
   }
 
 private:
+  /// A result that is all of the operand in another order or shape is tested in its place.
+  void traceTests(IndexUseOpInterface op, unsigned number) {
+    Value operand = op->getOperand(number);
+    auto it = op->getNumResults() == 1 ? tested.find(op->getResult(0)) : tested.end();
+    if (it == tested.end())
+      return;
+    auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
+    TensorPart part = TensorPart::whole(shapeOf(op->getResult(0)));
+    if (!op.traceToOperand(number, part) || !part.isWhole(shapeOf(operand)))
+      return;
+    SmallVector<int64_t> values = it->second;
+    llvm::append_range(tested[operand], values);
+  }
+
   llvm::DenseMap<Value, SmallVector<Use>> uses;
   llvm::DenseMap<Value, SmallVector<int64_t>> tested;
 };

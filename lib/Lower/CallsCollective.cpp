@@ -9,6 +9,7 @@
 #include "DType.h"
 #include "IndexMath.h"
 
+#include "para/IR/Program.h"
 #include "para/Ops/TensorBuilder.h"
 
 using namespace mlir;
@@ -130,7 +131,12 @@ LogicalResult CallBuilder::formMessage(Operation *op, const Call &call) {
   int64_t bytes = bytesOf(send ? op->getOperand(0) : op->getResult(0));
   SmallVector<NamedAttribute> desc{attr("axis", axis), attr("peer", call.peer), attr("tag", call.tag), attr("bytes", bytes)};
   if (send) {
-    auto [x, offset] = contiguous(op->getOperand(0));
+    // A view of what an earlier phase wrote is copied instead: the stages agreed on when messages are waited for by the phase that made the
+    // value, and a parameter may be written when the last microbatches' messages are under way.
+    Value whole = op->getOperand(0);
+    auto [x, offset] = contiguous(whole);
+    if (Operation *made = whole.getDefiningOp(), *wrote = x.getDefiningOp(); made && (wrote ? getPhase(wrote) != getPhase(made) : getPhase(made) != Phase::Setup))
+      x = whole, offset = 0;
     desc.push_back(attr("depth", call.depth));
     create(op, "send", x, offset, {}, desc);
   } else {

@@ -260,6 +260,33 @@ private:
     TileGroup &group = groups[number];
     llvm::SetVector<Operation *> members;
     llvm::SetVector<Value> inputs;
+    gather(region, group, members, inputs);
+    // Scores that are made again may differ in their last bit from those of which a maximum was found: which of them equals it is not asked then.
+    bool isAgain = group.byColumns || timeOf(group.last()) != timeOf(region.seed);
+    if (isAgain && llvm::any_of(members, [&](Operation *op) { return region.ops.contains(op) && facts.get(op).equates; }))
+      return false;
+    findOutputs(region, groups, number, members);
+    if (group.outputs.empty())
+      return false;
+    SmallVector<Value> operands;
+    for (Value v : inputs) {
+      operands.push_back(v);
+      for (TileGroup &earlier : MutableArrayRef(groups).take_front(number))
+        for (auto [i, output] : llvm::enumerate(earlier.outputs))
+          if (output == v)
+            operands.back() = earlier.fused.getResult(i);
+    }
+    Operation *at = placeOf(region, group, operands);
+    if (!at)
+      return false;
+    for (Value v : group.outputs) // moves of what is summed up
+      for (Operation *op = v.getDefiningOp(); op && members.insert(op);)
+        op = op->getOperand(facts.get(op).accesses[0].operand).getDefiningOp();
+    return build(region, group, at, orderedFrom(group.outputs, members), inputs.getArrayRef(), operands);
+  }
+
+  /// What the kernel is made of, and what it reads.
+  void gather(const TileRegion &region, const TileGroup &group, llvm::SetVector<Operation *> &members, llvm::SetVector<Value> &inputs) {
     SmallVector<Value> work;
     auto include = [&](Operation *op) {
       if (members.insert(op))
@@ -297,11 +324,10 @@ private:
         if (inputs.contains(v) && !(v.getDefiningOp() && members.contains(v.getDefiningOp())))
           read.insert(v);
     inputs = read;
+  }
 
-    // Scores that are made again may differ in their last bit from those of which a maximum was found: which of them equals it is not asked then.
-    bool isAgain = group.byColumns || timeOf(group.last()) != timeOf(region.seed);
-    if (isAgain && llvm::any_of(members, [&](Operation *op) { return region.ops.contains(op) && facts.get(op).equates; }))
-      return false;
+  void findOutputs(const TileRegion &region, std::vector<TileGroup> &groups, size_t number, const llvm::SetVector<Operation *> &members) {
+    TileGroup &group = groups[number];
     for (Operation *op : group.sums)
       group.outputs.push_back(storedAs(op));
     for (Operation *op : group.reductions)
@@ -310,36 +336,25 @@ private:
     madeOutputs.insert(group.outputs.begin(), group.outputs.end());
     for (Operation *op : group.stored) // which other kernels make again
       group.outputs.push_back(op->getResult(0));
-    if (group.outputs.empty())
-      return false;
+  }
 
-    // Where the last of what it replaces is, or earlier if something is used before that.
-    Operation *at = group.last(), *first = nullptr;
+  /// Where the last of what it replaces is, or earlier if something is used before that; null where it would read what is not made yet.
+  Operation *placeOf(const TileRegion &region, const TileGroup &group, ArrayRef<Value> operands) {
+    Operation *at = group.last(), *first = nullptr, *latest = nullptr;
     for (Value v : group.outputs)
       for (Operation *user : v.getUsers())
         if (!region.ops.contains(user) && !region.sums.contains(user) && (!first || user->isBeforeInBlock(first)))
           first = user;
-    SmallVector<Value> operands;
-    Operation *latest = nullptr;
-    for (Value v : inputs) {
-      Value operand = v;
-      for (TileGroup &earlier : MutableArrayRef(groups).take_front(number))
-        for (auto [i, output] : llvm::enumerate(earlier.outputs))
-          if (output == v)
-            operand = earlier.fused.getResult(i);
-      operands.push_back(operand);
+    for (Value operand : operands)
       if (Operation *op = operand.getDefiningOp(); op && (!latest || latest->isBeforeInBlock(op)))
         latest = op;
-    }
     if (first && first->isBeforeInBlock(at))
       at = first;
-    if (latest && !latest->isBeforeInBlock(at))
-      return false;
+    return latest && !latest->isBeforeInBlock(at) ? nullptr : at;
+  }
 
-    for (Value v : group.outputs) // moves of what is summed up
-      for (Operation *op = v.getDefiningOp(); op && members.insert(op);)
-        op = op->getOperand(facts.get(op).accesses[0].operand).getDefiningOp();
-    SmallVector<Operation *> ordered = orderedFrom(group.outputs, members);
+  /// The kernel at that place; false where no thread could do its part.
+  bool build(const TileRegion &region, TileGroup &group, Operation *at, ArrayRef<Operation *> ordered, ArrayRef<Value> inputs, ArrayRef<Value> operands) {
     OpBuilder builder(at);
     auto fused = rt::FusedOp::create(builder, group.last()->getLoc(), ValueRange(group.outputs).getTypes(), operands);
     group.fused = fused;

@@ -30,6 +30,7 @@ private:
   void leaveDepth(KernelEmitter &emitter);
   void reduceRow(KernelEmitter &emitter, const TileRowReduction &reduction);
   // KernelTileRounds.cpp
+  class Round;
   void emitRound(KernelEmitter &emitter, unsigned round);
   void loadOperand(KernelEmitter &emitter, const TileOperand &operand, mlir::Value base);
   // KernelTileProducts.cpp

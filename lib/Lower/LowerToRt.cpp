@@ -94,11 +94,12 @@ private:
         ops.push_back(&op);
     perMicrobatch = phase != Phase::Setup && phase != Phase::Update;
     device.clear();
-    // The message before must be gone when its buffer is written again: of some microbatches ago, or of the last step. Waiting any
-    // earlier could close a circle: under 1F1B a stage may run backward passes before its message is taken.
+    // The message before must be gone when what it was sent from is written again (StageMessages.cpp).
     for (auto call : func.getBody().front().getOps<rt::CallOp>())
-      if (call.getCallee() == "send" && writtenIn(call) == phase)
-        make(call.getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", perMicrobatch ? depthOf(call) : 0)});
+      if (auto waits = call->getAttrOfType<ArrayAttr>("rt.waits"))
+        for (auto wait : waits.getAsRange<ArrayAttr>())
+          if (cast<PhaseAttr>(wait[0]).getValue() == phase)
+            make(call.getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", cast<IntegerAttr>(wait[1]).getInt())});
     pending.clear();
     issued.clear();
     for (Operation *op : ops)
@@ -131,14 +132,8 @@ private:
       sequenceBase[communicator] += count * (perMicrobatch ? microbatches : 1);
   }
 
-  /// The phase that writes what a message is sent from.
-  static Phase writtenIn(rt::CallOp send) {
-    Operation *made = send.getInputs()[0].getDefiningOp();
-    return getPhase(made ? made : send.getOperation());
-  }
   static int64_t messagesOf(rt::CallOp call) { return call->hasAttr("rt.bucket_bytes") ? 1 : call.getInputs().size(); }
   static int64_t tagOf(rt::CallOp call) { return call.getDesc().getAs<IntegerAttr>("tag").getInt(); }
-  static int64_t depthOf(rt::CallOp call) { return call.getDesc().getAs<IntegerAttr>("depth").getInt(); }
   static bool isCollective(rt::CallOp call) { return call.getDesc().contains("axes") && call.getDesc().contains("reduction"); }
 
   int64_t communicatorOf(rt::CallOp call) {

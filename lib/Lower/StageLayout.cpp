@@ -11,12 +11,15 @@ using namespace mlir;
 using namespace para;
 
 void StageMemory::assignSlots() {
-  // A microbatch holds a slot from the first segment that writes it to the last that reads it.
+  // A microbatch holds a slot from the first segment that writes it to the last that reads it. What is sent from there may be under way for
+  // some more microbatches.
   llvm::DenseSet<int> phases;
+  int64_t depth = 0;
   for (auto &[v, where] : places) {
     if (buffers[where.buffer].place != Place::Slot || !v.getDefiningOp())
       continue;
     phases.insert(static_cast<int>(getPhase(v.getDefiningOp())));
+    depth = std::max(depth, getDepth(v));
     for (Operation *user : v.getUsers())
       phases.insert(static_cast<int>(getPhase(user)));
   }
@@ -27,7 +30,7 @@ void StageMemory::assignSlots() {
         first[action.microbatch] = i;
       last[action.microbatch] = i;
     }
-  std::vector<int64_t> freeAt; // by slot, the last action that uses it
+  std::vector<int64_t> freeAt, hadBy; // by slot, the last action that uses it and its microbatch
   std::vector<int64_t> slotOf(microbatches, 0), order;
   for (int64_t m = 0; m < microbatches; ++m)
     if (first[m] >= 0)
@@ -35,11 +38,12 @@ void StageMemory::assignSlots() {
   llvm::sort(order, [&](int64_t a, int64_t b) { return first[a] < first[b]; });
   for (int64_t m : order) {
     size_t slot = 0;
-    while (slot < freeAt.size() && freeAt[slot] >= first[m])
+    while (slot < freeAt.size() && (freeAt[slot] >= first[m] || hadBy[slot] > m - depth))
       ++slot;
     if (slot == freeAt.size())
-      freeAt.push_back(0);
+      freeAt.push_back(0), hadBy.push_back(0);
     freeAt[slot] = last[m];
+    hadBy[slot] = m;
     slotOf[m] = slot;
   }
   slots = std::max<int64_t>(1, freeAt.size());
@@ -79,22 +83,6 @@ void StageMemory::pack() {
   arenaBytes = slotBase + slots * slotBytes;
 }
 
-LogicalResult StageMemory::checkMessages() {
-  // A message out of a slot is waited for `depth` microbatches later; no earlier one may have the slot.
-  for (auto &[v, where] : places) {
-    int64_t depth = v.getDefiningOp() && buffers[where.buffer].place == Place::Slot ? getDepth(v) : 0;
-    std::map<int64_t, int64_t> before; // by slot
-    for (const StageAction &action : actions) {
-      if (depth == 0 || action.phase != getPhase(v.getDefiningOp()))
-        continue;
-      auto [it, first] = before.try_emplace(action.slot, action.microbatch);
-      if (!first && std::exchange(it->second, action.microbatch) > action.microbatch - depth)
-        return emitError(v.getLoc()) << "the memory plan is wrong: a message may be written over, a slot is taken again after fewer than " << depth << " microbatches";
-    }
-  }
-  return success();
-}
-
 LogicalResult StageMemory::verify() {
   // Runs the schedule op by op and notes when each value of each microbatch is written and last read.
   int64_t now = 0;
@@ -104,7 +92,7 @@ LogicalResult StageMemory::verify() {
     const Buffer &buffer = buffers[where.buffer];
     Operation *op = v.getDefiningOp();
     bool single = !op || buffer.place == Place::Step || buffer.place == Place::Fixed;
-    int64_t begin = buffer.offset + where.offset + (buffer.place == Place::Slot ? slot * slotBytes : 0);
+    int64_t begin = buffer.offset + (buffer.place == Place::Fixed ? 0 : where.offset) + (buffer.place == Place::Slot ? slot * slotBytes : 0);
     int64_t id = where.buffer + (buffer.place == Place::Slot ? slot * static_cast<int64_t>(buffers.size()) : 0);
     int64_t bytes = !op || buffer.place == Place::Fixed ? buffer.bytes : bytesOf(v);
     auto [it, fresh] = live.try_emplace({v.getAsOpaquePointer(), single ? -1 : microbatch}, LiveRange{begin, begin + bytes, now, now, static_cast<int>(id)});
@@ -144,8 +132,19 @@ rt::AddressAttr StageMemory::addressOf(Where where) {
   return rt::AddressAttr::get(func.getContext(), buffer.offset + where.offset, buffer.block, slot ? slotBytes : 0, buffer.ring);
 }
 
+int64_t StageMemory::getOffset(Where where, const StageAction &action) {
+  rt::AddressAttr address = addressOf(where);
+  int64_t block = address.getRing() ? action.microbatch % address.getRing() : action.microbatch;
+  return address.getOffset() + block * address.getBlock() + action.slot * address.getSlot();
+}
+
 void StageMemory::annotate() {
   Builder b(func.getContext());
+  llvm::MapVector<Operation *, SmallVector<Attribute>> ofSends;
+  for (const Wait &wait : waits)
+    ofSends[wait.send].push_back(b.getArrayAttr({PhaseAttr::get(func.getContext(), wait.phase), b.getI64IntegerAttr(wait.back)}));
+  for (auto &[send, list] : ofSends)
+    send->setAttr("rt.waits", b.getArrayAttr(list));
   for (BlockArgument v : func.getArguments())
     func.setArgAttr(v.getArgNumber(), "rt.address", addressOf(places[v]));
   for (Operation &op : func.getBody().front().without_terminator()) {

@@ -33,6 +33,7 @@ LogicalResult StageMemory::run() {
   placeValues();
   assignSlots();
   pack();
+  placeWaits();
   if (failed(checkMessages()) || failed(verify()))
     return failure();
   annotate();
@@ -69,6 +70,15 @@ int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t la
   return buffers.size() - 1;
 }
 
+void StageMemory::makeRing(int number, int64_t depth) {
+  if (depth < 2)
+    return;
+  Buffer &buffer = buffers[number];
+  buffer.ring = depth;
+  buffer.block = alignBytes(buffer.bytes);
+  buffer.bytes = depth * buffer.block;
+}
+
 int64_t StageMemory::completionOf(rt::CallOp call) {
   Operation *limit = limits.lookup(call);
   int64_t wanted = limit ? time[limit] : INT64_MAX, end = time[call];
@@ -81,7 +91,13 @@ int64_t StageMemory::completionOf(rt::CallOp call) {
   return std::min(wanted, end);
 }
 
+int64_t StageMemory::getFirst(Operation *op, int64_t depth) {
+  return depth && microbatches > 1 && getPhase(op) > Phase::Forward ? 0 : time[op];
+}
+
 int64_t StageMemory::lastUse(Value v) {
+  if (getDepth(v))
+    return time[func.getBody().front().getTerminator()];
   int64_t last = v.getDefiningOp() ? time[v.getDefiningOp()] : 0;
   for (Operation *user : v.getUsers())
     last = std::max(last, time[user]);
@@ -244,15 +260,9 @@ StageMemory::Place StageMemory::placeOf(Value v) {
   return !perMicrobatch(phase) || leaves ? Place::Step : Place::Slot;
 }
 
-int64_t StageMemory::getDepth(Value v) {
-  int64_t depth = 0;
-  for (Operation *user : v.getUsers())
-    if (auto call = dyn_cast<rt::CallOp>(user); call && call.getCallee() == "send")
-      depth = std::max(depth, call.getDesc().getAs<IntegerAttr>("depth").getInt());
-  return depth;
-}
-
 bool StageMemory::shareInput(Operation *op, Value result) {
+  if (getDepth(result)) // what is sent is written where it is made, and nowhere before
+    return false;
   unsigned number = cast<OpResult>(result).getResultNumber();
   auto call = dyn_cast<rt::CallOp>(op);
   bool collective = call && call.getCallee() == "all_reduce" && call.getInputs().size() == 1;
@@ -301,9 +311,7 @@ void StageMemory::placeValues() {
       if (places.count(v) || shareInput(&op, v))
         continue;
       Place place = placeOf(v);
-      int64_t first = time[&op], last = lastUse(v);
-      if (place == Place::Slot && getDepth(v)) // a message that leaves in a later phase may be under way until the next of its kind is written
-        last = end;
+      int64_t first = getFirst(&op, getDepth(v)), last = lastUse(v);
       if (place == Place::Step && microbatches > 1) {
         first = 0;
         last = end;
@@ -316,22 +324,21 @@ void StageMemory::placeValues() {
         if (copy.from == v)
           last = end;
       places[v] = {newBuffer(place, bytesOf(v), first, last), 0};
-      if (int64_t depth = place == Place::Fixed && perMicrobatch(getPhase(&op)) ? getDepth(v) : 0; depth > 1) {
-        Buffer &buffer = buffers[places[v].buffer];
-        buffer.ring = depth;
-        buffer.block = alignBytes(buffer.bytes);
-        buffer.bytes = depth * buffer.block;
-      }
+      if (place == Place::Fixed && perMicrobatch(getPhase(&op)))
+        makeRing(places[v].buffer, getDepth(v));
     }
   }
 }
 
 void StageMemory::placeBucket(rt::CallOp call) {
   // One range for all values, reduced in place. An input that something else wants, too, is copied there first.
-  int64_t bytes = 0, payload = 0, copied = 0, first = time[call], last = time[call];
+  int64_t bytes = 0, payload = 0, copied = 0, depth = 0;
   SmallVector<int64_t> offsets;
   SmallVector<Value> own;
   Place place = placeOf(call.getResult(0));
+  for (Value out : call.getResults())
+    depth = std::max(depth, getDepth(out));
+  int64_t first = getFirst(call, depth), last = time[call];
   for (auto [in, out] : llvm::zip_equal(call.getInputs(), call.getResults())) {
     if (places.count(out))
       return;
@@ -339,6 +346,7 @@ void StageMemory::placeBucket(rt::CallOp call) {
     bool isOwn = in.getDefiningOp() && it != places.end() && it->second.offset == 0 && buffers[it->second.buffer].place != Place::Fixed &&
                  buffers[it->second.buffer].bytes == bytesOf(in) &&
                  llvm::count_if(places, [&](auto &p) { return p.second.buffer == it->second.buffer; }) == 1 && in.hasOneUse();
+    isOwn &= depth == 0 || getPhase(in.getDefiningOp()) == getPhase(call); // else it would be written before the last message is waited for
     if (isOwn)
       own.push_back(in);
     else
@@ -362,10 +370,16 @@ void StageMemory::placeBucket(rt::CallOp call) {
   if (own.empty() || !isMostlyFull || copied > std::max(bytes / 8, mostCopied))
     return;
   if (place == Place::Step && microbatches > 1) {
+    if (depth > 1)
+      return;
     first = 0;
     last = time[func.getBody().front().getTerminator()];
   }
+  if (place == Place::Temporary && depth)
+    place = Place::Fixed;
   int bucket = newBuffer(place, bytes, first, last);
+  if (place == Place::Fixed)
+    makeRing(bucket, depth);
   for (auto [in, out, offset] : llvm::zip_equal(call.getInputs(), call.getResults(), offsets)) {
     places[out] = {bucket, offset};
     if (!llvm::is_contained(own, in))

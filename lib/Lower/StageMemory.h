@@ -53,14 +53,27 @@ private:
   void placeValues();
   bool shareInput(mlir::Operation *op, mlir::Value result);
   void placeBucket(rt::CallOp call);
+
+  // Messages (StageMessages.cpp).
   /// Messages of `v` that may be under way at once; 0 if it is not sent.
   int64_t getDepth(mlir::Value v);
+  /// Microbatches from one that writes `v` to the next that writes the same bytes, at least.
+  int64_t getDistance(mlir::Value v);
+  /// Notes with each message where it is waited for.
+  void placeWaits();
   mlir::LogicalResult checkMessages();
+
   void pack();
   mlir::LogicalResult verify();
   void annotate();
 
   int newBuffer(Place place, int64_t bytes, int64_t first, int64_t last);
+  /// So many blocks of the buffer's size instead of one.
+  void makeRing(int buffer, int64_t depth);
+  /// From when on the results of `op` have their place; `depth` as of getDepth. What a microbatch sends may be under way in earlier phases of
+  /// the next one that has its place, which must not write there: it is waited for in the phase that makes it.
+  int64_t getFirst(mlir::Operation *op, int64_t depth);
+  /// What is sent may be under way until it is written again.
   int64_t lastUse(mlir::Value v);
   /// When the wait for a call on the communication stream stands.
   int64_t completionOf(rt::CallOp call);
@@ -71,12 +84,20 @@ private:
   bool writesInPlace(mlir::Operation *op, mlir::Value v, unsigned result);
   bool isStacked(mlir::DictionaryAttr attributes);
   rt::AddressAttr addressOf(Where where);
+  /// First byte, in the arena, of what lies there for a microbatch.
+  int64_t getOffset(Where where, const StageAction &action);
 
   mlir::func::FuncOp func;
   int64_t microbatches;
   FactsCache &facts;
   bool hasBlocks;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> limits; ///< of messages under way
+  struct Wait {
+    rt::CallOp send;
+    Phase phase;  ///< before which it is waited for
+    int64_t back; ///< the message of so many microbatches ago
+  };
+  std::vector<Wait> waits;
   std::vector<StageAction> actions;
   int64_t slots = 1, slotBytes = 0, slotBase = 0, arenaBytes = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> time;

@@ -1,4 +1,5 @@
 #include "para/IR/Program.h"
+#include "para/Interfaces/Precision.h"
 #include "para/Partition/Projection.h"
 #include "para/Plan/NamedValues.h"
 #include "para/Plan/Plan.h"
@@ -137,7 +138,8 @@ private:
     auto asked = arguments.find(index);
     auto ask = [&](const Sharding &sharding) { return asked == arguments.end() ? sharding : asked->second.apply(sharding, ctx).getCanonical(type, mesh); };
     if (kind == "input") {
-      if (auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim"))
+      auto batch = main.getArgAttrOfType<IntegerAttr>(index, "para.batch_dim");
+      if (batch && type.getDimSize(batch.getInt()) > 1) // one sample has no loop to be cut: all ranks take it, and nobody sends it
         rest.dims[batch.getInt()].axes = getAxes({kMicrobatch, "data", "expert"});
       if (auto it = sequences.find(index); it != sequences.end())
         rest.dims[it->second].axes = getAxes({"context"});
@@ -157,11 +159,15 @@ private:
             owned = cutFurther(owned, type, StringAttr::get(ctx, axis), mesh);
       if (trained)
         owners[getArgName(main, index)] = plan.zero >= 1 ? owned : rest;
-      if (plan.zero >= 3 && trained)
+      SmallVector<Operation *> copies = plan.zero == 1 || plan.zero == 2 ? findNarrowCopies(argument) : SmallVector<Operation *>();
+      if (trained && (plan.zero >= 3 || !copies.empty()))
         rest = owned;
       Sharding kept = rest.getCanonical(type, mesh);
       if (kept != views.arguments[index]) {
-        gathered.insert(argument);
+        for (Operation *copy : copies)
+          copy->setAttr("para.phase", PhaseAttr::get(ctx, Phase::Setup));
+        if (copies.empty())
+          gathered.insert(argument);
         if (trained) // the update has its part and takes no more of it, as weight decay does
           views.updateViews[argument] = kept;
       }
@@ -176,6 +182,22 @@ private:
       views.arguments[index] = rest;
     }
     main.setArgAttr(index, "para.sharding", rest.getCanonical(type, mesh).getAttr(ctx));
+  }
+
+  /// The roundings of a master of which the step, but for the update, takes nothing else, and each on one stage: they are gathered once a
+  /// step instead of the master after it.
+  static SmallVector<Operation *> findNarrowCopies(BlockArgument argument) {
+    SmallVector<Operation *> copies;
+    for (Operation *user : argument.getUsers()) {
+      if (getPhase(user) == Phase::Update && !user->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      bool rounds = getPrecisionRule(user) == PrecisionRule::Converts && isNarrow(user->getResult(0).getType()) && !isNarrow(argument.getType());
+      auto isHere = [&](Operation *other) { return !other->hasTrait<OpTrait::IsTerminator>() && other->getAttr("para.stage") == user->getAttr("para.stage"); };
+      if (!rounds || !llvm::all_of(user->getUsers(), isHere))
+        return {};
+      copies.push_back(user);
+    }
+    return copies;
   }
 
   /// The gradient of a parameter is what its update takes from before the update phase, of the parameter's shape. All of the update
@@ -244,6 +266,8 @@ LogicalResult para::applyPlan(func::FuncOp main, const Plan &plan) {
   main.walk([](Operation *op) {
     for (StringRef name : {"para.split", "para.partial_operand", "para.local", "para.target", "para.stage", "para.recompute", "para.regather"})
       op->removeAttr(name);
+    if (getPhase(op) == Phase::Setup) // a copy that an earlier plan gathered once a step
+      op->setAttr("para.phase", PhaseAttr::get(op->getContext(), getMarkedPhase(op->getLoc()).value_or(Phase::Forward)));
   });
   return Applier(main, plan).run();
 }

@@ -179,9 +179,11 @@ private:
   /// program holds besides.
   void countMemory() {
     int64_t microbatches = mesh.getSize(kMicrobatch), inFlight = 0, now = 0;
+    auto isWeight = [](Operation &op) { return getPhase(&op) == Phase::Weight; };
+    Phase lastPass = llvm::any_of(function.getBody().front(), isWeight) ? Phase::Weight : Phase::Backward;
     for (Attribute entry : function->getAttrOfType<ArrayAttr>("para.schedule")) {
       Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
-      now += phase == Phase::Forward ? 1 : phase == Phase::Backward ? -1 : 0;
+      now += phase == Phase::Forward ? 1 : phase == lastPass ? -1 : 0;
       inFlight = std::max(inFlight, now);
     }
     for (BlockArgument argument : function.getArguments()) {
@@ -202,7 +204,8 @@ private:
             last = user;
         Phase made = getPhase(&op), used = last && last->hasAttr("para.phase") ? getPhase(last) : made;
         bool returned = last && isa<func::ReturnOp>(last);
-        if (made == Phase::Forward && used == Phase::Backward && op.getNumOperands() > 0) {
+        bool passes = made != used && made >= Phase::Forward && used <= Phase::Weight;
+        if (passes && op.getNumOperands() > 0) {
           kept += bytesOf(result.getType());
         } else if (made != used || returned) {
           step += returned ? 0 : bytesOf(result.getType());
@@ -232,7 +235,7 @@ struct StageRun {
 
   /// All passes forward and backward are over.
   bool hasPassed() const {
-    auto isPass = [](const std::pair<Phase, int64_t> &action) { return action.first == Phase::Forward || action.first == Phase::Backward; };
+    auto isPass = [](const std::pair<Phase, int64_t> &action) { return action.first >= Phase::Forward && action.first <= Phase::Weight; };
     return llvm::none_of(ArrayRef(actions).drop_front(next), isPass);
   }
 };

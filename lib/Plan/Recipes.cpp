@@ -208,14 +208,17 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
     for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {
       if (request.zero >= 0 && hasReplicas && request.train && plan.zero != std::min(request.zero, 3))
         continue;
-      for (llvm::StringRef schedule : {"1f1b", "gpipe", "model-parallel"}) {
-        bool first = schedule == "1f1b", fills = schedule != "model-parallel";
-        if (plan.pipeline == 1 && !first)
-          continue;
+      llvm::SmallVector<llvm::StringRef> schedules = {"1f1b", "gpipe"};
+      if (!request.schedule.empty())
+        schedules = {request.schedule};
+      if (plan.pipeline == 1)
+        schedules = {"1f1b"};
+      else
+        schedules.push_back("model-parallel");
+      for (llvm::StringRef schedule : schedules) {
+        bool fills = schedule != "model-parallel";
         if (!fills && !request.schedule.empty() && chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) > 1)
           continue; // of one microbatch, which has no order
-        if (fills && !request.schedule.empty() && plan.pipeline > 1 && schedule != request.schedule)
-          continue;
         Plan candidate = plan;
         candidate.schedule = fills ? schedule.str() : "1f1b";
         candidate.microbatches = fills ? chooseMicrobatches(request, plan.pipeline, plan.getBatchRanks()) : std::max<int64_t>(1, request.microbatches);

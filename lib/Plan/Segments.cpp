@@ -1,5 +1,7 @@
 #include "WorkCollector.h"
 
+#include "para/Schedule/WeightGradients.h"
+
 #include "llvm/ADT/EquivalenceClasses.h"
 
 #include <map>
@@ -11,7 +13,7 @@ std::vector<SegmentWork> WorkCollector::run() {
   for (Operation &op : spmd.getBody().front().without_terminator())
     describe(&op);
   findLoss();
-  findWeightGradients();
+  weightGradients = findWeightGradients(spmd.getBody().front());
   findRoutes();
   findAttention();
   addArguments();
@@ -88,20 +90,6 @@ bool WorkCollector::isBias(Operation *op) const {
   auto argument = dyn_cast<BlockArgument>(rootOf(op->getOperand(1)));
   return argument && getArgKind(spmd, argument.getArgNumber()) == "parameter" && typeOf(argument).getNumElements() < typeOf(op->getResult(0)).getNumElements() &&
          llvm::all_of(cast<StructureOpInterface>(op).getStructure().linearity, [](Linearity linearity) { return linearity == Linearity::Joint; });
-}
-
-void WorkCollector::findWeightGradients() {
-  for (Operation &op : llvm::reverse(spmd.getBody().front().without_terminator())) {
-    if (getPhase(&op) != Phase::Backward || op.use_empty())
-      continue;
-    bool isWeight = llvm::all_of(op.getUsers(), [&](Operation *user) {
-      auto it = nodes.find(user);
-      bool passesOn = it != nodes.end() && it->second.call && (isProduct(it->second) || it->second.call->kind == LibraryCall::Convolution || it->second.call->kind == LibraryCall::ScatterAdd);
-      return getPhase(user) != Phase::Backward || (!passesOn && weightGradients.contains(user));
-    });
-    if (isWeight)
-      weightGradients.insert(&op);
-  }
 }
 
 Value WorkCollector::rootOf(Value value) const {

@@ -149,7 +149,7 @@ struct Generator {
 constexpr llvm::StringLiteral kChunksFollow = "interleaved:";
 constexpr Generator kGenerators[] = {
     {"gpipe", gpipe, true},   {"1f1b", oneForwardOneBackward, true}, {"interleaved:V", interleaved, false, 0},
-    {"zb-h1", zeroBubbleH1},  {"zb-h2", zeroBubbleH2},               {"zb-v", zeroBubbleV, false, 2, true},
+    {"zb-h1", zeroBubbleH1, true},  {"zb-h2", zeroBubbleH2, true},               {"zb-v", zeroBubbleV, false, 2, true},
 };
 /// More chunks than any model has layers.
 constexpr int64_t kMostChunks = 1024;

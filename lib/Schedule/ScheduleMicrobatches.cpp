@@ -3,6 +3,7 @@
 #include "para/Interfaces/Collective.h"
 #include "para/Schedule/Passes.h"
 #include "para/Schedule/Schedule.h"
+#include "para/Schedule/WeightGradients.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -15,6 +16,34 @@ namespace para {
 } // namespace para
 
 namespace {
+/// The phase of a stage's function that the action runs.
+Phase phaseOf(const Action &action) { return action.part == BackwardPart::Weight ? Phase::Weight : action.phase; }
+
+bool partsBackward(const Schedule &schedule) {
+  return llvm::any_of(schedule.stages, [](ArrayRef<Action> actions) { return llvm::any_of(actions, [](const Action &action) { return action.part != BackwardPart::Whole; }); });
+}
+
+/// Gives gradients of weights a phase of their own: the heavy ops and what follows from them. What is light stays where its operands are at hand.
+void partBackward(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  llvm::DenseSet<Operation *> weights = findWeightGradients(block), late;
+  SmallVector<Operation *> inOrder;
+  Operation *next = block.getTerminator();
+  for (Operation &op : block.without_terminator()) {
+    auto isLate = [&](Value operand) { return operand.getDefiningOp() && late.contains(operand.getDefiningOp()); };
+    if (weights.contains(&op) && (isHeavy(&op) || llvm::any_of(op.getOperands(), isLate))) {
+      late.insert(&op);
+      inOrder.push_back(&op);
+    }
+    if (getPhase(&op) == Phase::Update && next == block.getTerminator())
+      next = &op;
+  }
+  for (Operation *op : inOrder) {
+    op->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Weight));
+    op->moveBefore(next);
+  }
+}
+
 struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<ScheduleMicrobatchesPass> {
   using ScheduleMicrobatchesPassBase::ScheduleMicrobatchesPassBase;
 
@@ -39,6 +68,9 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       module.emitError() << "no programs are made for the schedule '" << schedule << "' yet; there are programs for " << llvm::join(getCompiledScheduleNames(), ", ");
       return signalPassFailure();
     }
+    if (partsBackward(*made))
+      for (func::FuncOp function : functions)
+        partBackward(function);
     transfers.clear();
     sends.clear();
     for (auto [stage, function] : llvm::enumerate(functions))
@@ -77,7 +109,13 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
         all.push_back({Phase::Prepare, m});
     if (phases.count(Phase::Setup))
       all.push_back({Phase::Setup, 0});
-    llvm::copy_if(actions, std::back_inserter(all), [&](const Action &action) { return phases.count(action.phase); });
+    for (Action action : actions) {
+      if (!phases.count(Phase::Weight) && action.part == BackwardPart::Input)
+        action.part = BackwardPart::Whole;
+      bool isMet = phases.count(Phase::Weight) && action.part == BackwardPart::Input; // the gradients of weights follow, with work or without
+      if (phases.count(phaseOf(action)) || isMet)
+        all.push_back(action);
+    }
     if (phases.count(Phase::Update))
       all.push_back({Phase::Update, 0});
     actions = std::move(all);
@@ -87,7 +125,7 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
     Builder builder(&getContext());
     SmallVector<Attribute> list;
     for (const Action &action : actions)
-      list.push_back(builder.getArrayAttr({PhaseAttr::get(&getContext(), action.phase), builder.getI64IntegerAttr(action.microbatch)}));
+      list.push_back(builder.getArrayAttr({PhaseAttr::get(&getContext(), phaseOf(action)), builder.getI64IntegerAttr(action.microbatch)}));
     function->setAttr("para.schedule", builder.getArrayAttr(list));
   }
 

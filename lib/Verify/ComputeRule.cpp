@@ -5,7 +5,10 @@
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Structure.h"
 
+#include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/SmallSet.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace para;
@@ -15,7 +18,7 @@ class ComputeRule {
 public:
   ComputeRule(Operation *local, Operation *serial, ArrayRef<const LocalValue *> operands, MeshAttr mesh)
       : local(local), serial(serial), operands(operands), mesh(mesh), structure(cast<StructureOpInterface>(serial).getStructure()),
-        cuts(structure.factors.size()), owners(structure.factors.size(), -1) {
+        cuts(structure.factors.size()), owners(structure.factors.size(), -1), isElementwise(serial->hasTrait<OpTrait::Elementwise>()) {
     structure.linearity.resize(operands.size(), Linearity::None);
   }
 
@@ -95,6 +98,8 @@ private:
   }
 
   LogicalResult lift(unsigned index, unsigned dim, const DimFactors &factors, const Cut &cut) {
+    if (factors.empty() && isElementwise)
+      return liftSingle(index, dim, cut);
     SmallVector<Cut> lifted(factors.size());
     if (!cut.levels.empty()) {
       lifted = getLoopCuts(factors, cut);
@@ -116,6 +121,14 @@ private:
                                   << own.describe();
       }
     }
+    return success();
+  }
+
+  /// A dimension of one element has no loop. An elementwise op computes that element where it is, and elsewhere padding: the result is cut likewise.
+  LogicalResult liftSingle(unsigned index, unsigned dim, const Cut &cut) {
+    auto [known, isFirst] = singles.try_emplace(dim, cut);
+    if (!isFirst && known->second != cut)
+      return known->second.levels.empty() ? needsWhole(index, cut) : needsWhole(0, known->second);
     return success();
   }
 
@@ -178,7 +191,7 @@ private:
   /// An axis is used once: the coordinate of a rank picks one range of one loop.
   LogicalResult checkFactors() {
     llvm::SmallSet<StringRef, 4> used;
-    for (const Cut &cut : cuts)
+    for (const Cut &cut : llvm::concat<const Cut>(cuts, llvm::make_second_range(singles)))
       for (const Cut::Level &level : cut.levels)
         if (!used.insert(level.axis.getValue()).second)
           return local->emitError() << "the axis " << level.axis.getValue() << " cuts two loops of the op at once";
@@ -232,6 +245,8 @@ private:
 
   FailureOr<LocalValue> getResult(unsigned index) {
     LocalValue result = LocalValue::whole(serial->getResult(index), getPhase(local));
+    for (const auto &[dim, cut] : singles)
+      result.cuts[dim] = cut;
     for (auto [dim, factors] : llvm::enumerate(structure.results[index])) {
       int64_t before = 1;
       Cut &whole = result.cuts[dim];
@@ -317,6 +332,8 @@ private:
   Structure structure;
   std::vector<Cut> cuts;   ///< of each factor
   SmallVector<int> owners; ///< the operand that told it
+  bool isElementwise;
+  std::map<unsigned, Cut> singles; ///< of an elementwise op, of each dimension of one element
   SmallVector<StringAttr> partial;
 };
 } // namespace

@@ -33,12 +33,14 @@ LogicalResult para::checkSchedule(func::FuncOp function, MeshAttr mesh) {
       return refuse() << ", of which there are " << count;
     if (!done[now].insert(m).second)
       return refuse() << " twice";
-    // Forward and backward take turns; all else is apart.
-    for (auto &[other, all] : done)
-      if (other > now && !all.empty() && !(now == Phase::Forward && other == Phase::Backward))
+    // The passes of microbatches take turns; all else is apart.
+    auto isPass = [](Phase phase) { return phase == Phase::Forward || phase == Phase::Backward || phase == Phase::Weight; };
+    for (auto &[other, all] : done) {
+      if (other > now && !all.empty() && !(isPass(now) && isPass(other)))
         return refuse() << " after " << stringifyPhase(other);
-    if (now == Phase::Forward && done[Phase::Backward].count(m))
-      return refuse() << " after its backward";
+      if (other > now && all.count(m))
+        return refuse() << " after its " << stringifyPhase(other);
+    }
   }
   for (Operation &op : function.getBody().front().without_terminator())
     if (Phase phase = getPhase(&op); int64_t(done[phase].size()) != (runsOnce(phase) ? 1 : microbatches))

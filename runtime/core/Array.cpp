@@ -121,35 +121,61 @@ static int writeParts(int descriptor, const std::vector<std::pair<const void *, 
   return 0;
 }
 
-Status writeFile(const std::string &path, const std::vector<std::pair<const void *, size_t>> &parts) {
+namespace {
+/// A file under way to its name.
+struct Output {
+  int descriptor = -1;
+  std::string temporary, target; ///< beside the name, and what it becomes; empty where the file is written as it is
+};
+} // namespace
+
+/// Opens what `path` is to be written by; what is there already is not changed unless it `truncates`. Returns zero or what went wrong.
+static int openOutput(const std::string &path, bool truncates, Output &output) {
   struct stat info;
   bool exists = stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode))
-    return cannotWrite(path, EISDIR);
-  std::string target = path;
+    return EISDIR;
+  output.target = path;
   if (char *real = exists ? realpath(path.c_str(), nullptr) : nullptr) {
-    target = real; // a symbolic link stays
+    output.target = real; // a symbolic link stays
     std::free(real);
   }
-  std::string temporary = target + format(".tmp-%d", int(getpid()));
-  bool renames = !exists || S_ISREG(info.st_mode);
-  int descriptor = -1;
-  if (renames) {
-    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, exists ? info.st_mode & 0777 : 0666);
+  if (!exists || S_ISREG(info.st_mode)) {
+    output.temporary = output.target + format(".tmp-%d", int(getpid()));
+    output.descriptor = ::open(output.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, exists ? info.st_mode & 0777 : 0666);
     // A folder that takes no new files may hold one that can be written.
-    renames = descriptor >= 0 || errno != EACCES || !exists;
+    if (output.descriptor >= 0 || errno != EACCES || !exists)
+      return output.descriptor >= 0 ? 0 : errno;
+    output.temporary.clear();
+  } else if (!truncates) {
+    return access(path.c_str(), W_OK) == 0 ? 0 : errno; // opening a pipe would wait for its reader
   }
-  if (!renames)
-    descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (descriptor < 0)
-    return cannotWrite(path, errno);
-  int cause = writeParts(descriptor, parts);
-  if (::close(descriptor) != 0 && cause == 0)
+  output.descriptor = ::open(path.c_str(), O_WRONLY | (truncates ? O_TRUNC : 0) | O_CLOEXEC);
+  return output.descriptor >= 0 ? 0 : errno;
+}
+
+Status checkWritable(const std::string &path) {
+  Output output;
+  int cause = openOutput(path, false, output);
+  if (output.descriptor >= 0)
+    ::close(output.descriptor);
+  if (output.descriptor >= 0 && !output.temporary.empty())
+    unlink(output.temporary.c_str());
+  return cause == 0 ? Status::success() : cannotWrite(path, cause);
+}
+
+Status writeFile(const std::string &path, const std::vector<std::pair<const void *, size_t>> &parts) {
+  Output output;
+  if (int cause = openOutput(path, true, output))
+    return cannotWrite(path, cause);
+  bool renames = !output.temporary.empty();
+  int cause = writeParts(output.descriptor, parts);
+  if (::close(output.descriptor) != 0 && cause == 0)
     cause = errno;
-  if (renames && cause == 0 && std::rename(temporary.c_str(), target.c_str()) != 0)
+  if (renames && cause == 0 && std::rename(output.temporary.c_str(), output.target.c_str()) != 0)
     cause = errno;
   if (renames && cause != 0)
-    unlink(temporary.c_str());
+    unlink(output.temporary.c_str());
   return cause == 0 ? Status::success() : cannotWrite(path, cause);
 }
 

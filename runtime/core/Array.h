@@ -68,6 +68,8 @@ Status readArrays(const std::string &path, const std::vector<std::string> &input
 /// Writes all bytes or reports. The file is written beside its name and renamed, so that it is there whole or as it was; devices and pipes
 /// are written as they are.
 Status writeFile(const std::string &path, const std::vector<std::pair<const void *, size_t>> &parts);
+/// Whether writeFile could begin now: a run learns before it starts that its results would have no place. Leaves all as it was.
+Status checkWritable(const std::string &path);
 
 } // namespace para::runtime
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,9 +37,19 @@ static void handle(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
-void installStopHandlers(LaunchKind kind) {
+static sigset_t stopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
   for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2})
-    handle(signal, kind == LaunchKind::Child ? SIG_IGN : onStop);
+    sigaddset(&set, signal);
+  return set;
+}
+
+void installStopHandlers() {
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2})
+    handle(signal, onStop);
+  sigset_t set = stopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 int stopRequested() { return stopSignal; }
@@ -97,8 +108,10 @@ static void runChild(int64_t rank, int descriptor, int64_t ranks, int64_t thread
     setenv("OMP_WAIT_POLICY", "passive", 0);
   else
     limitSpinning();
-  for (int signal : {SIGINT, SIGTERM})
-    handle(signal, SIG_IGN);
+  sigset_t ended;
+  sigemptyset(&ended);
+  sigaddset(&ended, SIGCHLD);
+  sigprocmask(SIG_UNBLOCK, &ended, nullptr);
   startSelfAgain(argv);
   std::fprintf(stderr, "para: rank %lld cannot start: %s\n", (long long)rank, std::strerror(errno));
   _exit(1);
@@ -111,6 +124,44 @@ static void reportEnd(const ControlBlock &block, int64_t rank, int wait) {
   block.failure().tell(rank, format("rank %lld %s %s; the other ranks are stopped", (long long)rank, how.c_str(), whereIs(block, rank).c_str()));
 }
 
+namespace {
+/// Ranks that are all stopped by a signal have nobody who tells of it but their parent.
+class StoppedRanks {
+public:
+  explicit StoppedRanks(size_t ranks) : isStopped(ranks) {}
+  void note(size_t rank, bool stopped) {
+    isStopped[rank] = stopped;
+    since = nowSeconds();
+    wasTold &= stopped;
+  }
+  bool areAll(const std::vector<pid_t> &children) const {
+    for (size_t i = 0; i < children.size(); ++i)
+      if (children[i] > 0 && !isStopped[i])
+        return false;
+    return true;
+  }
+  bool mayTell(const std::vector<pid_t> &children) const { return !wasTold && limitSeconds > 0 && areAll(children); }
+  void tell(const std::vector<pid_t> &children) {
+    if (!mayTell(children) || nowSeconds() - since < limitSeconds)
+      return;
+    wasTold = true;
+    std::string list;
+    constexpr size_t most = 8;
+    size_t count = 0;
+    for (pid_t child : children)
+      if (child > 0 && ++count <= most)
+        list += " " + std::to_string(child);
+    std::fprintf(stderr, "para: all ranks have been stopped by a signal for %.0f s; the job goes on when they are continued: kill -CONT%s%s\n", nowSeconds() - since, list.c_str(),
+                 count > most ? " ..." : "");
+  }
+
+private:
+  std::vector<bool> isStopped;
+  double since = 0, limitSeconds = numberOf(Setting::CommunicationTimeout);
+  bool wasTold = false;
+};
+} // namespace
+
 int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char **argv) {
   int descriptor = ControlBlock::createDescriptor("para-control");
   ControlBlock block;
@@ -120,8 +171,13 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
     std::fprintf(stderr, "para: %s\n", status.message().c_str());
     return 1;
   }
-  for (int signal : {SIGINT, SIGTERM})
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2})
     handle(signal, onStop);
+  handle(SIGCHLD, [](int) {}); // ends the nap below
+  // Signals come in naps only, so that none is missed between a look and a nap. What a rank is sent while it starts is kept until it has handlers.
+  sigset_t kept = stopSignals(), before;
+  sigaddset(&kept, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &kept, &before);
   pid_t parent = getpid();
   std::vector<pid_t> children;
   for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -140,9 +196,10 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
   double failedAt = 0;
   int forwarded = 0;
   bool wasUrgent = false;
+  StoppedRanks stopped(children.size());
   while (running > 0) {
     int wait = 0;
-    pid_t ended = waitpid(-1, &wait, running > 0 && block.failedRank() < 0 && !stopCount ? 0 : WNOHANG);
+    pid_t ended = waitpid(-1, &wait, WUNTRACED | WCONTINUED | WNOHANG);
     if (stopSignal && !forwarded) {
       forwarded = stopSignal;
       block.requestStop(forwarded);
@@ -152,6 +209,10 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
       if (at == children.end())
         continue;
       int64_t rank = at - children.begin();
+      if (WIFSTOPPED(wait) || WIFCONTINUED(wait)) {
+        stopped.note(size_t(rank), WIFSTOPPED(wait));
+        continue;
+      }
       *at = 0;
       --running;
       bool isClean = WIFEXITED(wait) && RankState(block.rank(rank).state.load()) == RankState::Finished;
@@ -174,7 +235,10 @@ int superviseRanks(int64_t ranks, int64_t communicators, int64_t threads, char *
           if (child > 0)
             kill(child, SIGKILL);
     }
-    usleep(5000);
+    stopped.tell(children);
+    bool isCalm = block.failedRank() < 0 && !stopCount && !stopped.mayTell(children);
+    timespec nap = isCalm ? timespec{1, 0} : timespec{0, 5000000};
+    pselect(0, nullptr, nullptr, nullptr, &nap, &before);
   }
   return wasUrgent ? 128 + stopSignal : exitCode;
 }

@@ -32,9 +32,8 @@ Status joinShared(LaunchKind kind, const JoinOptions &options, std::unique_ptr<W
 /// Returns when there is nothing to do, as when the user has chosen.
 void limitThreadSpinning(char **argv);
 
-/// After this, SIGINT and SIGTERM (SIGUSR1, SIGUSR2 from launchers that forward only those) set a flag. A child leaves
-/// them to its parent.
-void installStopHandlers(LaunchKind kind);
+/// After this, SIGINT and SIGTERM (SIGUSR1, SIGUSR2 from launchers that forward only those) set a flag; to one rank or to all, the job stops.
+void installStopHandlers();
 /// 0, SIGINT or SIGTERM.
 int stopRequested();
 

@@ -31,7 +31,7 @@ static int runRank(LaunchKind kind, const Manifest &manifest, const Flags &flags
                                           : joinShared(kind, {ranks, lines, manifest.target != "cuda" && manifest.target != "rehearsal"}, world);
   if (status.failed())
     return report(status);
-  installStopHandlers(kind);
+  installStopHandlers();
   int exitCode = 0;
   {
     Worker worker(manifest, flags, program, *world);

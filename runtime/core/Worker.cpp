@@ -12,7 +12,15 @@ namespace para::runtime {
 Worker::Worker(const Manifest &manifest, const Flags &flags, const para_program &program, World &world)
     : manifest(manifest), flags(flags), program(program), world(world), hyper(manifest, flags.hyper, flags.seed) {}
 
+Status Worker::checkOutputs() {
+  for (const std::string &path : {flags.outputs, flags.dumpState, flags.dumpGrads, flags.trace})
+    if (!path.empty() && isFirst())
+      PARA_TRY(checkWritable(path));
+  return Status::success();
+}
+
 Status Worker::start() {
+  PARA_TRY(world.agree(checkOutputs()));
   DeviceOptions options;
   options.manifest = &manifest;
   options.program = &program;

@@ -24,6 +24,8 @@ public:
 
 private:
   // Worker.cpp
+  /// That what is written when the run ends can be; --metrics and --save are opened before the first step.
+  Status checkOutputs();
   Status resolveSegments();
   Status loadTensors();
   Status startTensor(const Tensor &tensor, const Checkpoint *checkpoint);

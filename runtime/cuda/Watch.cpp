@@ -246,7 +246,19 @@ std::string Watch::nameOf(const Communication &what) const {
   return name + (members.size() > most ? " and " + std::to_string(members.size() - most) + " more" : "") + "), sequence " + std::to_string(what.sequence);
 }
 
+/// Where a rank is, and if it waits for another one, where that is, and so on.
 std::string Watch::whereIsRank(int64_t rank) const {
+  std::vector<int64_t> told{ctx->rank};
+  std::string said;
+  while (rank >= 0 && std::find(told.begin(), told.end(), rank) == told.end()) {
+    told.push_back(rank);
+    said += (said.empty() ? "" : "; ") + whereIsAlone(rank);
+    rank = ctx->control->rank(rank).waitsFor;
+  }
+  return said;
+}
+
+std::string Watch::whereIsAlone(int64_t rank) const {
   const ControlBlock &control = *ctx->control;
   RankBlock &theirs = control.rank(rank);
   std::string doing(theirs.doing, strnlen(theirs.doing, sizeof(theirs.doing)));

@@ -80,6 +80,7 @@ private:
   std::string nameOf(const Communication &what) const;
   std::string whoIsMissing(const Communication &what, uint64_t number) const;
   std::string whereIsRank(int64_t rank) const;
+  std::string whereIsAlone(int64_t rank) const;
   void publish(bool gotOn);
   /// A rehearsal leaves the word undefined, as it may, from when the first copy is enqueued until it runs.
   uint32_t wordOf(size_t lane) const {

@@ -22,7 +22,23 @@ constexpr size_t mostGroups = 4096; // only those that are used take memory
 
 [[noreturn]] void cannot(const std::string &what) { fail(rankOf().op(), "rehearsed NCCL: cannot " + what + ": " + std::strerror(errno)); }
 
-int open(const std::string &name, int flags) { return ::open(("/dev/shm/" + name).c_str(), flags | O_RDWR | O_CLOEXEC, 0600); }
+/// Memory that other ranks open by the process and the descriptor. It has no name in a folder, and so is gone with the last that has it, whenever
+/// that ends and however.
+int create(const std::string &name) {
+  int descriptor = memfd_create(name.c_str(), MFD_CLOEXEC);
+  if (descriptor < 0)
+    cannot("create shared memory");
+  return descriptor;
+}
+
+/// -1 where the process has no such memory, as on another host.
+int open(int pid, int descriptor, const std::string &name) {
+  std::string path = text("/proc/%d/fd/%d", pid, descriptor);
+  char link[256];
+  ssize_t bytes = readlink(path.c_str(), link, sizeof(link));
+  bool isIt = bytes > 0 && std::string(link, size_t(bytes)).rfind("/memfd:" + name + " ", 0) == 0;
+  return isIt ? ::open(path.c_str(), O_RDWR | O_CLOEXEC) : -1;
+}
 } // namespace
 
 std::string Exchange::makeName() {
@@ -30,45 +46,42 @@ std::string Exchange::makeName() {
   if (getrandom(&number, sizeof(number), 0) != sizeof(number))
     cannot("make a name");
   std::string name = text("para-rehearse-%016llx", (unsigned long long)number);
-  int descriptor = open(name, O_CREAT | O_EXCL);
-  if (descriptor < 0)
-    cannot("create /dev/shm/" + name);
-  close(descriptor);
-  return name;
+  return text("%s:%d:%d", name.c_str(), int(getpid()), create(name));
 }
 
-Exchange::Exchange(const std::string &name, int rank, int size) : rank(rank), size(size), all(size_t(size)), movesSeen(size_t(size)), life(size_t(size)) {
+Exchange::Exchange(const std::string &job, int rank, int size) : rank(rank), size(size), all(size_t(size)), movesSeen(size_t(size)), life(size_t(size)) {
   timeoutSeconds = numberOf(Setting::RehearseTimeout);
   size_t seatBytes = (size_t(size) * sizeof(Seat) + 4095) / 4096 * 4096;
   groupBytes = (size_t(size) * sizeof(Slot) + size_t(size) * size_t(size) * sizeof(Line) + 4095) / 4096 * 4096;
   mapBytes = seatBytes + mostGroups * groupBytes;
-  int descriptor = open(name, 0);
+  std::string name = job.substr(0, job.find(':'));
+  int maker = 0, made = -1;
+  std::sscanf(job.c_str() + name.size(), ":%d:%d", &maker, &made);
+  int descriptor = open(maker, made, name);
   if (descriptor < 0)
-    fail(rankOf().op(), "rehearsed NCCL: ranks of several hosts cannot be rehearsed together: /dev/shm/" + name + " is not here");
+    fail(rankOf().op(), "rehearsed NCCL: ranks of several hosts cannot be rehearsed together: " + name + " is not here");
   // All make it equally large; zeros are a good beginning.
   if (ftruncate(descriptor, off_t(mapBytes)) != 0)
-    cannot("size /dev/shm/" + name);
-  void *made = mmap(nullptr, mapBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-  if (made == MAP_FAILED)
-    cannot("map /dev/shm/" + name);
+    cannot("size shared memory");
+  void *mapped = mmap(nullptr, mapBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  if (mapped == MAP_FAILED)
+    cannot("map shared memory");
   close(descriptor);
-  map = static_cast<char *>(made);
+  map = static_cast<char *>(mapped);
   seats = reinterpret_cast<Seat *>(map);
   groups = map + seatBytes;
   auto dataName = [&](int of) { return name + "-" + std::to_string(of); };
-  all[size_t(rank)].descriptor = open(dataName(rank), O_CREAT | O_EXCL);
-  if (all[size_t(rank)].descriptor < 0)
-    cannot("create /dev/shm/" + dataName(rank));
+  all[size_t(rank)].descriptor = create(dataName(rank));
+  seat(rank).descriptor = all[size_t(rank)].descriptor;
   seat(rank).pid = getpid();
   say(Seat::Runs, "starts");
   barrier();
   for (int i = 0; i < size; ++i)
-    if (i != rank && (all[size_t(i)].descriptor = open(dataName(i), 0)) < 0)
-      cannot("open /dev/shm/" + dataName(i));
-  barrier();
-  unlink(("/dev/shm/" + dataName(rank)).c_str());
-  if (rank == 0)
-    unlink(("/dev/shm/" + name).c_str());
+    if (i != rank && (all[size_t(i)].descriptor = open(seat(i).pid, seat(i).descriptor, dataName(i))) < 0)
+      cannot("open the data of rank " + std::to_string(i));
+  barrier(); // before one that has nothing to do is gone
+  if (maker == getpid())
+    close(made); // all have it
 }
 
 Exchange::~Exchange() {
@@ -105,7 +118,7 @@ uint64_t Exchange::offer(const void *from, size_t bytes) {
     size_t wanted = std::max<size_t>(2 * mine.bytes, (offset + rounded + (1 << 20)) / (1 << 20) * (1 << 20));
     // Not ftruncate: what is not there would be a bus error later.
     if ((errno = posix_fallocate(mine.descriptor, 0, off_t(wanted))) != 0)
-      cannot(text("have %zu bytes of /dev/shm for messages (in a container, its size is a setting, as --shm-size)", wanted));
+      cannot(text("have %zu bytes of memory for messages", wanted));
     remap(mine, wanted);
   }
   offered[offset] = rounded;
@@ -156,6 +169,11 @@ void Exchange::pause() {
     _exit(1);
   // Somebody who moves may send what is waited for: then the time begins again.
   double now = nowSeconds();
+  // A rank that was stopped itself has not waited meanwhile.
+  constexpr double mostBetween = 1;
+  if (double since = now - std::max(pausedAt, waitsSince); waitsSince > 0 && since > mostBetween)
+    waitsSince += since;
+  pausedAt = now;
   if (now - lookedAt > 0.1) {
     lookedAt = now;
     for (int i = 0; i < size; ++i)

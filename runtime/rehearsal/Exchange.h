@@ -1,7 +1,6 @@
 //===- Exchange.h - What rehearsed ranks of one host share ------*- C++ -*-===//
 //
-// One file in /dev/shm with what each rank offers, and one a rank with its data. All names are gone as soon as all ranks have opened them,
-// so that nothing is left behind however the job ends.
+// Memory with what each rank offers, and a rank's own with its data. None of it has a name in a folder: nothing is left behind however the job ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_RUNTIME_REHEARSAL_EXCHANGE_H
@@ -37,7 +36,7 @@ struct alignas(64) Line {
 struct alignas(64) Seat {
   enum : uint32_t { Absent = 0, Runs = 1, Waits = 2, Idle = 3 };
   std::atomic<uint32_t> state;
-  std::atomic<int32_t> pid;
+  std::atomic<int32_t> pid, descriptor; ///< of its data
   std::atomic<bool> hasLeft; ///< it is done, with all that others wait for
   std::atomic<uint64_t> moves; ///< steps so far
   char doing[240];
@@ -47,10 +46,10 @@ struct alignas(64) Seat {
 
 class Exchange {
 public:
-  /// A name that no other job has; the file is there.
+  /// A name that no other job has, with where its memory is found.
   static std::string makeName();
   /// Waits for all ranks of the job.
-  Exchange(const std::string &name, int rank, int size);
+  Exchange(const std::string &job, int rank, int size);
   ~Exchange();
   Seat &seat(int rank) const { return seats[rank]; }
   /// Of a communicator's member; communicators are numbered from 0.
@@ -95,6 +94,7 @@ private:
   bool hasSaid = false;
   std::vector<uint64_t> movesSeen;
   double lookedAt = 0; ///< when the processes were
+  double pausedAt = 0; ///< when pause() was called last
   enum : char { Lives, IsStopped, HasEnded };
   std::vector<char> life; ///< by rank: what its process was then
 };

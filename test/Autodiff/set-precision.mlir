@@ -129,6 +129,7 @@ func.func @main(%i: tensor<4xi64> {para.kind = "input", para.name = "i"},
 // TRAIN: para.dot %{{.*}}, %[[U16]] {{.*}} : tensor<4x2xbf16>, tensor<2x2xbf16> -> tensor<4x2xbf16>
 
 // With a type given all are of it.
+// INFER-LABEL: func.func @main
 // CHECK-LABEL: func.func @main
 // CHECK: para.dot {{.*}} : tensor<4x3xbf16>, tensor<3x2xbf16> -> tensor<4x2xbf16>
 func.func @main(%x: tensor<4x3xf32> {para.kind = "input", para.name = "x"},
@@ -152,4 +153,31 @@ func.func @main(%x: tensor<4x3xf32> {para.kind = "input", para.name = "x"},
   %h = para.cast %q : tensor<4x2xf16> -> tensor<4x2xbf16>
   %r = para.dot %h, %u batch [] x [] contract [1] x [0] : tensor<4x2xbf16>, tensor<2x2xbf16> -> tensor<4x2xbf16>
   return %z, %q, %r : tensor<4x2xf32>, tensor<4x2xf16>, tensor<4x2xbf16>
+}
+
+// -----
+
+// Of a table whose rows are looked up, and which is a factor too, only the roundings are used: it is kept in 16 bits. What is given out is not.
+// CHECK-LABEL: func.func @main
+// INFER-LABEL: func.func @main
+// INFER-SAME: %[[I:[a-z0-9]+]]: tensor<4xi64>
+// INFER-SAME: %[[T:[a-z0-9]+]]: tensor<9x3xf16> {para.kind = "parameter", para.name = "t", para.trainable}
+// INFER-SAME: %[[U:[a-z0-9]+]]: tensor<9x3xf32> {para.kind = "parameter", para.name = "u", para.trainable}
+// INFER: %[[G:.*]] = para.gather %[[T]], %[[I]] 0 : tensor<9x3xf16>, tensor<4xi64> -> tensor<4x3xf16>
+// INFER-NOT: para.cast %[[T]]
+// INFER: para.dot %[[G]], %[[T]] {{.*}} : tensor<4x3xf16>, tensor<9x3xf16> -> tensor<4x9xf16>
+// INFER: return %{{.*}}, %[[U]]
+// OWN-LABEL: func.func @main
+// TRAIN-LABEL: func.func @main
+func.func @main(%i: tensor<4xi64> {para.kind = "input", para.name = "i"},
+                %t: tensor<9x3xf32> {para.kind = "parameter", para.name = "t", para.trainable},
+                %u: tensor<9x3xf32> {para.kind = "parameter", para.name = "u", para.trainable})
+    -> (tensor<4x9xf32> {para.kind = "output", para.name = "y"}, tensor<9x3xf32> {para.kind = "output", para.name = "z"}) {
+  %g = para.gather %t, %i 0 : tensor<9x3xf32>, tensor<4xi64> -> tensor<4x3xf32>
+  %h = para.gather %u, %i 0 : tensor<9x3xf32>, tensor<4xi64> -> tensor<4x3xf32>
+  %s = para.add %g, %h : tensor<4x3xf32>
+  %p = para.dot %s, %t batch [] x [] contract [1] x [1] : tensor<4x3xf32>, tensor<9x3xf32> -> tensor<4x9xf32>
+  %q = para.dot %g, %t batch [] x [] contract [1] x [1] : tensor<4x3xf32>, tensor<9x3xf32> -> tensor<4x9xf32>
+  %y = para.add %p, %q : tensor<4x9xf32>
+  return %y, %u : tensor<4x9xf32>, tensor<9x3xf32>
 }

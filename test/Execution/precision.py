@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs of 16-bit floats under every plan, against the serial run in float64 with as many microbatches.
 
-    test/Execution/precision.py [--models mlp,gpt] [--precisions bf16,f16] [--plans serial,ddp] [--ranks 1,2,4] [--target host | rehearsal | cuda]
+    test/Execution/precision.py [--models mlp,gpt] [--precisions bf16,f16] [--plans serial,ddp] [--ranks 1,2,4] [--batch 3] [--target host | rehearsal | cuda]
 
 Plans are the recipes of test/Execution/recipes.py, and `serial`. Prints one line a model, precision and plan with an entry for each number of
 ranks: the distance of all gradients of the first step from the reference, over the reference's norm. It must be below a bound, which tells that
@@ -47,7 +47,7 @@ class Table:
 
     def cell(self, folder, precision, own):
         model = folder / "model.onnx"
-        flags = [OPTIMIZER, *harness.freeze_flags(folder)]
+        flags = [OPTIMIZER, *harness.freeze_flags(folder), *(["--dim", f"batch={self.arguments.batch}"] if self.arguments.batch else [])]
         compiled = [*flags, f"--precision={precision}", *own]
         try:
             reference = self.reference(model, recipes.plan_of(model, compiled), flags)
@@ -74,6 +74,7 @@ def main():
     parser.add_argument("--precisions", default=",".join(ROUNDING))
     parser.add_argument("--plans", default="all")
     parser.add_argument("--ranks", default="1,2,4")
+    parser.add_argument("--batch", type=int, help="samples of a step; the model's own if not given")
     parser.add_argument("--target", choices=["host", "rehearsal", "cuda"], default="host", help="rehearsal: programs for CUDA, on processors")
     arguments = parser.parse_args()
     harness.require_shared()

@@ -82,3 +82,22 @@ func.func @main(%a: tensor<8xi64> {para.kind = "input", para.name = "a"}, %m: te
   %4 = para.index %other of 7 : tensor<8xi64>
   return %0, %1, %2, %3, %4 : tensor<8xi64>, tensor<8xi64>, tensor<4xi64>, tensor<5xi64>, tensor<8xi64>
 }
+
+// -----
+
+// A test of all elements in another shape is one of them, a test of some is not.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg0: tensor<1x4xi64> {para.index_ranges = [#para.index_range<0, 7, [-100], [0, 0], [1, 4], "all">]
+// CHECK-SAME: %arg1: tensor<4xi64> {para.index_ranges = [#para.index_range<0, 7, [], [0], [4], "some">]
+func.func @main(%a: tensor<1x4xi64> {para.kind = "input", para.name = "a"}, %b: tensor<4xi64> {para.kind = "input", para.name = "b"})
+    -> (tensor<1x4xi64>, tensor<4xi64>, tensor<4xi1>, tensor<3xi1>) {
+  %flat = para.reshape %a : tensor<1x4xi64> -> tensor<4xi64>
+  %none = para.constant dense<-100> : tensor<4xi64>
+  %is = para.compare ne %flat, %none : tensor<4xi64> -> tensor<4xi1>
+  %0 = para.index %a of 7 : tensor<1x4xi64> loc("all")
+  %part = para.slice %b [1] [1] : tensor<4xi64> -> tensor<3xi64>
+  %few = para.constant dense<-100> : tensor<3xi64>
+  %are = para.compare ne %part, %few : tensor<3xi64> -> tensor<3xi1>
+  %1 = para.index %b of 7 : tensor<4xi64> loc("some")
+  return %0, %1, %is, %are : tensor<1x4xi64>, tensor<4xi64>, tensor<4xi1>, tensor<3xi1>
+}

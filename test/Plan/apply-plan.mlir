@@ -4,6 +4,12 @@
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=momentum" --para-apply-plan="data=2 zero=3" | FileCheck %s --check-prefix=ZERO3
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="tensor=2" | FileCheck %s --check-prefix=TENSOR
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="pipeline=2 microbatches=4" | FileCheck %s --check-prefix=STAGES
+// RUN: sed 's/tensor<4x4xf32> {para.kind = "input"/tensor<1x4xf32> {para.kind = "input"/; s/4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>/1x4xf32>, tensor<4x4xf32> -> tensor<1x4xf32>/; s/: tensor<4x4xf32> loc/: tensor<1x4xf32> loc/; s/(tensor<4x4xf32> {para.kind = "output"/(tensor<1x4xf32> {para.kind = "output"/; s/return %2 : tensor<4x4xf32>/return %2 : tensor<1x4xf32>/; s/batch = 4/batch = 1/' %s > %t.one.mlir
+// RUN: para-opt %t.one.mlir --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="data=2" --para-partition-pipeline | FileCheck %s --check-prefix=ONE
+
+// One sample has no loop that could be cut: all ranks have it, and send nothing.
+// ONE: func.func @main(%arg0: tensor<1x4xf32> {{{[^}]*}}para.name = "x", para.sharding = #para.sharding<{{\[\[\], \[\]\]}}>
+// ONE-NOT: para.all_
 
 // The batch is cut, parameters are whole; a product of cut rows is cut, a sum over the batch is a partial sum.
 // DDP: para.mesh = #para.mesh<["pipeline", "data", "tensor", "microbatch"], [1, 2, 1, 1]>

@@ -119,7 +119,14 @@ TEST_F(Mistake, UnwritablePlacesAreErrors) {
   expectMistake(train("--steps 1 --metrics /nowhere/log" + data), 1, "cannot write '/nowhere/log'");
   writeText(folder / "file", "");
   expectMistake(train("--steps 1 --save " + (folder / "file/ckpt") + data), 1, "cannot create the folder");
-  expectMistake(train("--steps 1 --dump-state /nowhere/s.npz" + data), 1, "cannot write '/nowhere/s.npz'");
+  // What is written in the end is refused in the beginning: a step takes 40 s here. A single rank and several.
+  for (int ranks : {1, 2})
+    for (const char *flag : {"--dump-state", "--dump-grads", "--trace"}) {
+      SCOPED_TRACE(flag);
+      std::string slow = "PARA_TEST_SLOW=40000 ", steps = "--steps 1" + data;
+      expectMistake(train(steps + flag + " /nowhere/s.npz", ranks, slow), 1, "cannot write '/nowhere/s.npz': No such file or directory");
+      expectMistake(train(steps + flag + " " + folder.path, ranks, slow), 1, "cannot write '" + folder.path + "': Is a directory");
+    }
 }
 
 TEST_F(Mistake, MemoryThatTheHostLacksIsRefused) {
@@ -159,4 +166,36 @@ TEST_F(Mistake, SignalsEndTheRunInOrder) {
       std::string log = readText(folder / "log");
       EXPECT_EQ(log.back(), '\n');
     }
+}
+
+namespace {
+/// The process of the second rank, in a shell in which `child` is that of the parent of all.
+const std::string secondRank = "$(cut -d ' ' -f 2 /proc/$child/task/$child/children)";
+/// Until all ranks of the job are there.
+const std::string awaitRanks = "while ! test -n \"" + secondRank + "\"; do sleep 0.01; done; ";
+} // namespace
+
+TEST_F(Mistake, ASignalToOneRankEndsTheRun) {
+  // While it trains, and while it has not even begun.
+  for (auto [signal, status] : {std::pair{"INT", 130}, {"TERM", 143}})
+    for (const char *delay : {"sleep 0.7; ", ""}) {
+      SCOPED_TRACE(std::string(signal) + delay);
+      std::string directory = folder / (std::string("one") + signal + (*delay ? "late" : "soon"));
+      Outcome outcome = runCommand("set -m; export PARA_TEST_SLOW=20 PARA_TEST_RANKS=3; " PARA_TEST_BIN "/para-conformance-regression --steps 100000 --save " + directory + data +
+                                   "& child=$!; (sleep 30; kill -KILL $child) & " + awaitRanks + delay + "kill -" + signal + " " + secondRank + "; wait $child");
+      EXPECT_EQ(outcome.status, status) << outcome.err;
+      EXPECT_LT(outcome.seconds, 10);
+      EXPECT_EQ(runCommand("ls " + directory + "/*/state.json").status, 0);
+    }
+}
+
+TEST_F(Mistake, RanksThatAreAllStoppedAreTold) {
+  Outcome outcome = runCommand("set -m; export PARA_TEST_SLOW=20 PARA_TEST_RANKS=3 PARA_COMMUNICATION_TIMEOUT=1; " PARA_TEST_BIN "/para-conformance-regression --steps 40" + data +
+                               "& child=$!; (sleep 30; kill -KILL $child) & " + awaitRanks + "ranks=$(cat /proc/$child/task/$child/children); sleep 0.3; kill -STOP $ranks; sleep 2.5; "
+                               "echo $ranks; kill -CONT $ranks; wait $child");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  std::string ranks = outcome.out.substr(0, outcome.out.find('\n'));
+  EXPECT_TRUE(has(outcome.err, "para: all ranks have been stopped by a signal for 1 s; the job goes on when they are continued: kill -CONT " + ranks + "\n"));
+  EXPECT_EQ(outcome.err.find("para: "), outcome.err.rfind("para: ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "40 steps"));
 }

@@ -8,6 +8,7 @@
 #include "core/Npy.h"
 #include "core/Safetensors.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 using namespace para::runtime;
@@ -208,6 +209,22 @@ TEST(Files, AreWrittenWholeOrNotAtAll) {
   EXPECT_EQ(writeFile(folder.path, parts).message(), "cannot write '" + folder.path + "': Is a directory");
   EXPECT_TRUE(has(writeFile(folder / "none/x", parts).message(), "/none/x': No such file or directory"));
   EXPECT_EQ(runCommand("ls " + folder.path).out, "link\nnew\nold\n");
+}
+
+// Asked before a run: nothing is made, changed or waited for.
+TEST(Files, ToldWhetherTheyCanBeWritten) {
+  TemporaryFolder folder;
+  ASSERT_OK(checkWritable(folder / "new"));
+  writeText(folder / "old", "before");
+  ASSERT_OK(checkWritable(folder / "old"));
+  EXPECT_EQ(readText(folder / "old"), "before");
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  ASSERT_OK(checkWritable(folder / "pipe"));
+  ASSERT_OK(checkWritable("/dev/null"));
+  EXPECT_EQ(checkWritable(folder.path).message(), "cannot write '" + folder.path + "': Is a directory");
+  EXPECT_EQ(checkWritable(folder / "none/x").message(), "cannot write '" + (folder / "none/x") + "': No such file or directory");
+  EXPECT_EQ(checkWritable(folder / "old/x").message(), "cannot write '" + (folder / "old/x") + "': Not a directory");
+  EXPECT_EQ(runCommand("ls " + folder.path).out, "old\npipe\n");
 }
 
 TEST(Safetensors, ToldTheCauseOfAFullDisk) {

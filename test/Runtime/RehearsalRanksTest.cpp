@@ -1,6 +1,8 @@
 // What a rehearsal of several ranks finds: operations on which they do not agree, and races that only messages between them rule out.
 #include "RehearsalBench.h"
 
+#include <csignal>
+#include <glob.h>
 #include <sys/wait.h>
 
 using namespace para::test;
@@ -149,7 +151,7 @@ TEST(Rehearsal, FindsRanksThatChangeTheOrder) {
 
 TEST(Rehearsal, FindsRanksOfOtherHosts) {
   EXPECT_FOUND({ Bench bench; NcclId id{"para-rehearse-of-nobody"}; Handle all = nullptr; bench.nccl.ncclCommInitRank(&all, 2, id, 0); },
-               "rehearsed NCCL: ranks of several hosts cannot be rehearsed together: /dev/shm/para-rehearse-of-nobody is not here");
+               "rehearsed NCCL: ranks of several hosts cannot be rehearsed together: para-rehearse-of-nobody is not here");
 }
 
 TEST(Rehearsal, FindsRanksThatWaitForOneAnother) {
@@ -340,11 +342,47 @@ TEST(Rehearsal, AnAnswerTellsThatTheQuestionWasRead) {
   }
 }
 
+/// Files of a job in /dev/shm.
+int countFiles(const std::string &job) {
+  std::string pattern = "/dev/shm/" + job.substr(0, job.find(':')) + "*";
+  glob_t found{};
+  int count = glob(pattern.c_str(), 0, nullptr, &found) == 0 ? int(found.gl_pathc) : 0;
+  globfree(&found);
+  return count;
+}
+
 TEST(Rehearsal, LeavesNothingBehind) {
-  EXPECT_OF_RANKS(2, 0, "", {
-    std::string mine = "/dev/shm/" + bench.job + "-" + std::to_string(rank);
-    bool isGone = access(mine.c_str(), F_OK) != 0 && (rank != 0 || access(("/dev/shm/" + bench.job).c_str(), F_OK) != 0);
-    return isGone && !bench.job.empty() ? 0 : 2;
-  });
+  EXPECT_OF_RANKS(2, 0, "", { return !bench.job.empty() && countFiles(bench.job) == 0 ? 0 : 2; });
+}
+
+// Nor does a job that is killed when some of its ranks have come, and others have not.
+TEST(Rehearsal, LeavesNothingBehindWhenKilledWhileItStarts) {
+  for (bool comes : {false, true}) {
+    int pipes[2];
+    ASSERT_EQ(pipe(pipes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+      Bench bench(0, 2);
+      NcclId id{};
+      bench.nccl.ncclGetUniqueId(&id);
+      if (write(pipes[1], &id, sizeof(id)) == ssize_t(sizeof(id)) && comes) {
+        Handle all = nullptr;
+        bench.nccl.ncclCommInitRank(&all, 2, id, 0); // waits for the other
+      }
+      while (true)
+        pause();
+    }
+    NcclId id{};
+    ASSERT_EQ(read(pipes[0], &id, sizeof(id)), ssize_t(sizeof(id)));
+    usleep(300000);
+    kill(child, SIGKILL);
+    int how = 0;
+    waitpid(child, &how, 0);
+    EXPECT_TRUE(WIFSIGNALED(how));
+    EXPECT_EQ(std::string(id.bytes).rfind("para-rehearse-", 0), 0u);
+    EXPECT_EQ(countFiles(id.bytes), 0) << id.bytes;
+    close(pipes[0]);
+    close(pipes[1]);
+  }
 }
 } // namespace

@@ -125,6 +125,17 @@ TEST(Stuck, ARankThatGoesOnInTimeIsForgiven) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
+TEST(Stuck, RanksThatAreAllStoppedGoOn) {
+  // Longer than any of the times: nobody has waited meanwhile. Their parent tells of it.
+  for (const char *times : {"PARA_COMMUNICATION_TIMEOUT=2 PARA_REHEARSE_TIMEOUT=20", "PARA_COMMUNICATION_TIMEOUT=2 PARA_REHEARSE_TIMEOUT=2"}) {
+    Outcome outcome = runCommand(std::string(times) + " PARA_TEST_FAULT=slow PARA_TEST_SECONDS=1 timeout 60 " PARA_TEST_BIN "/runtime-stuck-program --repeat 3 & sleep 1; "
+                                 "parent=$(cut -d ' ' -f 1 /proc/$!/task/$!/children); ranks=$(cat /proc/$parent/task/$parent/children); "
+                                 "kill -STOP $ranks; sleep 4; kill -CONT $ranks; wait $!");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "para: all ranks have been stopped by a signal for 2 s; the job goes on when they are continued: kill -CONT "));
+  }
+}
+
 TEST(Stuck, TheRehearsalItselfTellsOfAStoppedRank) {
   expectTold(fault("stop", "PARA_COMMUNICATION_TIMEOUT=0 PARA_REHEARSE_TIMEOUT=1"), {"rehearsed NCCL: nothing has moved for 1 s:",
                                                                                      "rank 3 is stopped by a signal or a debugger, and"});

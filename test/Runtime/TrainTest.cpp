@@ -332,6 +332,9 @@ TEST(Infer, RunsTheSmallestProgram) {
   ArrayMap arrays;
   ASSERT_OK(readNpz(folder / "y.npz", arrays));
   EXPECT_EQ(valuesOf<float>(arrays["y"]), (std::vector<float>{1, 4, 9, 4, 10, 18}));
+  outcome = runCommand(minimal + " --repeat 1000000000 --outputs /nowhere/y.npz");
+  EXPECT_EQ(outcome.status, 1) << "refused before it starts";
+  EXPECT_TRUE(has(outcome.err, "cannot write '/nowhere/y.npz'"));
   outcome = runCommand(minimal + " --repeat 20 --warmup 3 --json");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   Json timing = Json::parse(outcome.out);

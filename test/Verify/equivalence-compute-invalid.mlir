@@ -354,3 +354,33 @@ module attributes {para.mesh = #para.mesh<["data", "tensor"], [2, 2]>} {
     return %r : tensor<6xf32>
   }
 }
+
+// -----
+
+// One row that is on one rank only is not the row that all have.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}, %w: tensor<1x4xf32> {para.kind = "input", para.name = "w", para.sharding = #para.sharding<[[], []]>}) -> (tensor<1x4xf32> {para.kind = "output", para.name = "y"}) {
+    %0 = para.add %x, %w : tensor<1x4xf32>
+    return %0 : tensor<1x4xf32>
+  }
+  func.func @stage0(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}, %w: tensor<1x4xf32> {para.kind = "input", para.name = "w", para.sharding = #para.sharding<[[], []]>}) -> (tensor<1x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+    // expected-error @+1 {{operand 0 is cut over data where the op needs all of it}}
+    %r = para.add %x, %w {para.origin = 0} : tensor<1x4xf32>
+    return %r : tensor<1x4xf32>
+  }
+}
+
+// -----
+
+// Nor is what one rank has what all return.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<1x4xf32> {para.kind = "output", para.name = "y"}) {
+    %0 = para.neg %x : tensor<1x4xf32>
+    return %0 : tensor<1x4xf32>
+  }
+  func.func @stage0(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<1x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[[], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+    // expected-error @+1 {{result 'y' is not the serial result: dimension 0 is cut over data into pieces of 1 and declared to be not cut}}
+    %r = para.neg %x {para.origin = 0} : tensor<1x4xf32>
+    return %r : tensor<1x4xf32>
+  }
+}

@@ -204,3 +204,20 @@ module attributes {para.mesh = #para.mesh<["data", "tensor"], [4, 2]>} {
     return %s : tensor<1x3xf32>
   }
 }
+
+// -----
+
+// One row on two ranks has no loop: an elementwise op computes it where it is, and elsewhere padding, which a gather leaves behind.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<1x4xbf16> {para.kind = "output", para.name = "y"}) {
+    %1 = para.add %x, %x : tensor<1x4xf32>
+    %0 = para.cast %1 : tensor<1x4xf32> -> tensor<1x4xbf16>
+    return %0 : tensor<1x4xbf16>
+  }
+  func.func @stage0(%x: tensor<1x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<1x4xbf16> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[[], []]>}) attributes {para.schedule = [[#para<phase forward>, 0]]} {
+    %1 = para.add %x, %x {para.origin = 0} : tensor<1x4xf32>
+    %0 = para.cast %1 {para.origin = 1} : tensor<1x4xf32> -> tensor<1x4xbf16>
+    %r = para.all_gather %0 0 "data" : tensor<1x4xbf16> -> tensor<1x4xbf16>
+    return %r : tensor<1x4xbf16>
+  }
+}

@@ -38,6 +38,7 @@ PROGRAMS = [
     (GPT, "pipeline, clipped", ["--ranks=4", "--plan=pipeline", "--clip-norm=1"]),
     (GPT, "data x tensor", ["--mesh=data=2,tensor=2"]),
     (GPT, "zero1 x pipeline", ["--mesh=data=2,pipeline=2", "--zero=1"]),
+    (GPT, "zero1 x zero bubble", ["--mesh=data=2,pipeline=2", "--zero=1", "--pipeline-schedule=zb-h1"]),
     (GPT, "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2", "--clip-norm=1"]),
     (LLAMA, "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2"]),
     ("onnx/torch/train_cnn_bn_ce", "data, microbatches", ["--mesh=data=2", "--microbatches=2"]),

@@ -49,8 +49,9 @@ def WidenGradientsPass : Pass<"para-widen-gradients", "::mlir::ModuleOp"> {
   let summary = "Make gradients of parameters in f32 before anything is added to them";
   let description = [{
     The gradient of a master is the widened cotangent of its narrow copy. Where that is a product, a sum or a move of these which nobody else
-    uses, it is made in f32 to begin with and never rounded.
+    uses, it is made in f32 to begin with and never rounded. So are `outputs` that are declared f32, which may be beyond what 16 bits hold.
   }];
+  let options = [Option<"outputs", "outputs", "bool", "false", "outputs of the model, too">];
 }
 
 def ApplyOptimizerPass : Pass<"para-apply-optimizer", "::mlir::ModuleOp"> {

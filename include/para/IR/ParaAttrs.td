@@ -23,7 +23,7 @@ def Para_ComparisonAttr : EnumAttr<ParaDialect, Para_Comparison, "comparison">;
 /// The parts of a training step. `prepare` and `forward`, `backward` run once a microbatch; `setup` and `update` once a step.
 def Para_Phase : Para_Enum<"Phase", "part of the training step", [
     I32EnumAttrCase<"Prepare", 0, "prepare">, I32EnumAttrCase<"Setup", 1, "setup">, I32EnumAttrCase<"Forward", 2, "forward">,
-    I32EnumAttrCase<"Backward", 3, "backward">, I32EnumAttrCase<"Update", 4, "update">]>;
+    I32EnumAttrCase<"Backward", 3, "backward">, I32EnumAttrCase<"Weight", 4, "weight">, I32EnumAttrCase<"Update", 5, "update">]>;
 def Para_PhaseAttr : EnumAttr<ParaDialect, Para_Phase, "phase">;
 
 def Para_MeshAttr : AttrDef<ParaDialect, "Mesh"> {
