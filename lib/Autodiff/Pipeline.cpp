@@ -7,7 +7,7 @@ using namespace mlir;
 
 void para::buildAutodiffPipeline(OpPassManager &pm, const AutodiffOptions &options) {
   // What is frozen is a weight all the same, and a loss that is attached is f32 of the declared outputs.
-  pm.addPass(createSetPrecisionPass({options.precision, options.train}));
+  pm.addPass(createSetPrecisionPass({options.ownTypes ? std::string() : options.precision.getValue(), options.train}));
   if (options.train) {
     pm.addPass(createSelectParametersPass({llvm::to_vector(options.trainable), llvm::to_vector(options.freeze)}));
     pm.addPass(createAttachLossPass({options.loss}));

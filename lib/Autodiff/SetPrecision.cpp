@@ -47,10 +47,10 @@ public:
     for (BlockArgument argument : body.getArguments())
       take(argument);
     llvm::for_each(ops, [this](Operation *op) { visit(op); });
-    finish(body.getTerminator());
+    SmallVector<Type> results = finish(body.getTerminator());
     if (!train)
       storeNarrow();
-    main.setType(builder.getFunctionType(body.getArgumentTypes(), main.getResultTypes()));
+    main.setType(builder.getFunctionType(body.getArgumentTypes(), results));
   }
 
 private:
@@ -228,21 +228,24 @@ private:
     keep(op, Known::Wide);
   }
 
-  /// Results have the types that they were declared with.
-  void finish(Operation *terminator) {
+  /// Results have the types that they were declared with, but a loss, which may be scaled, is f32. Returns the types.
+  SmallVector<Type> finish(Operation *terminator) {
     current = nullptr;
     builder.setInsertionPoint(terminator);
-    for (auto [number, operand] : llvm::enumerate(terminator->getOpOperands())) {
-      Type declared = main.getResultTypes()[number];
-      if (!isNarrowOrF32(declared))
+    SmallVector<Type> types(main.getResultTypes());
+    for (auto [type, operand] : llvm::zip_equal(types, terminator->getOpOperands())) {
+      if (!isNarrowOrF32(type))
         continue;
-      operand.set(isNarrow(declared) ? narrowOf(operand.get(), cast<FloatType>(getElementTypeOrSelf(declared))) : wideOf(operand.get()));
+      if (train)
+        type = withElement(type, f32);
+      operand.set(isNarrow(type) ? narrowOf(operand.get(), cast<FloatType>(getElementTypeOrSelf(type))) : wideOf(operand.get()));
     }
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
       if (isOpTriviallyDead(&op)) // a move of what is taken narrow alone
         op.erase();
+    return types;
   }
 
   /// Without training there are no masters: a parameter of which only the rounding is used, or that of rows which are looked up, is kept so.
@@ -259,8 +262,8 @@ private:
         return elementOf(user->getResult(0)) == narrow;
       };
       auto looks = [&](Operation *user) {
-        return getPrecisionRule(user) == PrecisionRule::Looks && user->getOperand(0) == argument && !llvm::is_contained(llvm::drop_begin(user->getOperands()), argument) &&
-               !user->use_empty() && llvm::all_of(user->getUsers(), rounds);
+        bool isTable = getPrecisionRule(user) == PrecisionRule::Looks && llvm::count(user->getOperands(), argument) == 1 && user->getOperand(0) == argument;
+        return isTable && !user->use_empty() && llvm::all_of(user->getUsers(), rounds);
       };
       if (!llvm::all_of(argument.getUsers(), [&](Operation *user) { return rounds(user) || looks(user); }))
         continue;

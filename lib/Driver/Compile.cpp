@@ -107,7 +107,9 @@ public:
       bool isWrongUsage = false;
       std::string printed;
       llvm::raw_string_ostream os(printed);
-      auto chosen = racePlans(*module, autodiff, options, os, files, notes, isWrongUsage);
+      // The race knows by itself what is stored in which type.
+      OwningOpRef<ModuleOp> wide = options.hasOwnPrecision ? importInF32(options, &context) : OwningOpRef<ModuleOp>();
+      auto chosen = racePlans(wide ? *wide : *module, autodiff, options, os, files, notes, isWrongUsage);
       if (chosen && options.explainFiles.empty() && !options.planOut.empty())
         files[options.planOut] = toText(*chosen);
       tell(printed, chosen ? &*chosen : nullptr);
@@ -126,6 +128,7 @@ public:
     }
     if (options.precision == "bf16" || options.precision == "f16")
       autodiff.precision = options.precision; // only now: the race knows by itself what is stored in which type
+    autodiff.ownTypes = options.hasOwnPrecision;
     auto buildAutodiff = [&](OpPassManager &pm) {
       buildAutodiffPipeline(pm, autodiff);
       pm.addPass(createDeriveIndexRangesPass()); // of the labels too, which the loss may have added

@@ -23,7 +23,7 @@ FloatType para::getParameterType(func::FuncOp main) {
   return found;
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, MLIRContext *context, ModelOutline *outline) {
+static llvm::Expected<ImportOptions> getImportOptions(const DriverOptions &options) {
   ImportOptions import;
   for (auto &[name, size] : options.dims)
     import.dims[name] = size;
@@ -38,13 +38,31 @@ llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, 
     for (const std::string &name : patterns->getTexts())
       import.trainable.insert(name);
   }
-  auto imported = importOnnx(options.input, import, context, outline);
-  if (succeeded(imported) && options.train && options.precision.empty())
+  return import;
+}
+
+OwningOpRef<ModuleOp> para::importInF32(const DriverOptions &options, MLIRContext *context) {
+  auto import = getImportOptions(options);
+  if (!import) {
+    llvm::consumeError(import.takeError()); // reported when the model itself was imported
+    return {};
+  }
+  import->precision = Precision::F32;
+  ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
+  ModelOutline outline;
+  auto imported = importOnnx(options.input, *import, context, &outline);
+  return succeeded(imported) ? std::move(*imported) : OwningOpRef<ModuleOp>();
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> para::importModel(DriverOptions &options, MLIRContext *context, ModelOutline *outline) {
+  auto import = getImportOptions(options);
+  if (!import)
+    return import.takeError();
+  auto imported = importOnnx(options.input, *import, context, outline);
+  if (succeeded(imported) && options.train && options.precision.empty()) // a model of several types is trained without a loss scale
     if (FloatType own = getParameterType((*imported)->lookupSymbol<func::FuncOp>("main")); own && isNarrow(own)) {
-      options.precision = own.isBF16() ? "bf16" : "f16"; // the others are trained as they are, each value in its own type
-      import.precision = Precision::F32;
-      *outline = ModelOutline();
-      imported = importOnnx(options.input, import, context, outline);
+      options.precision = own.isBF16() ? "bf16" : "f16";
+      options.hasOwnPrecision = true;
     }
   if (failed(imported))
     return OwningOpRef<ModuleOp>();

@@ -11,8 +11,11 @@ namespace para {
 mlir::FloatType getParameterType(mlir::func::FuncOp main);
 
 /// The model of `options.input`, null where diagnostics said what is wrong with it; fails with a sentence about a flag. A model whose parameters are
-/// all of one 16-bit type is imported in f32 to be trained, for its masters, inputs and loss are that, and the type becomes the precision.
+/// all of one 16-bit type is trained with that precision, of which is what it declares so.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> importModel(DriverOptions &options, mlir::MLIRContext *context, ModelOutline *outline);
+
+/// The model that importModel has imported, with f32 for all its floats; null if it cannot be imported so.
+mlir::OwningOpRef<mlir::ModuleOp> importInF32(const DriverOptions &options, mlir::MLIRContext *context);
 
 } // namespace para
 

@@ -206,7 +206,7 @@ def main():
         for precision in arguments.precisions.split(","):
             with tempfile.TemporaryDirectory(prefix="para-") as scratch:
                 try:
-                    text, note = compare(harness.SHARED / "onnx" / "torch" / name, precision, scratch)
+                    text, note = compare(harness.SHARED / "onnx" / (name if "/" in name else f"torch/{name}"), precision, scratch)
                 except harness.Failed as fault:
                     text, note = "FAILED", str(fault)
             passed, failed = passed + (not note), failed + bool(note)

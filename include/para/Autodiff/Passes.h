@@ -24,6 +24,7 @@ struct AutodiffOptions : mlir::PassPipelineOptions<AutodiffOptions> {
   ListOption<std::string> trainable{*this, "trainable", llvm::cl::desc("globs of parameters to train")};
   ListOption<std::string> freeze{*this, "freeze", llvm::cl::desc("globs of parameters to leave")};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("bf16 or f16: of what is stored, masters and sums are f32")};
+  Option<bool> ownTypes{*this, "own-types", llvm::cl::desc("the model declares what is of that precision, and the rest stays as it is"), llvm::cl::init(false)};
   Option<double> lossScale{*this, "loss-scale", llvm::cl::desc("where the dynamic loss scale of f16 begins"), llvm::cl::init(65536)};
   Option<bool> keepGradients{*this, "keep-gradients", llvm::cl::desc("gradients stay results"), llvm::cl::init(false)};
 };

@@ -43,6 +43,7 @@ struct DriverOptions {
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
   bool verify = false;        ///< --verify
   std::string verifyData;     ///< the file of its samples; empty: random ones
+  bool hasOwnPrecision = false; ///< no flag gives it, all parameters of the model are of it
   bool reportKernels = false; ///< --report=kernels
   bool reportMemory = false;  ///< --report=memory, which stops as --simulate does
 
