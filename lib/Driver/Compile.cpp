@@ -4,6 +4,8 @@
 #include "KernelReport.h"
 #include "Names.h"
 #include "PlanFlags.h"
+#include "Reporter.h"
+#include "Verify.h"
 #include "para/Driver/Race.h"
 #include "para/Autodiff/Passes.h"
 #include "para/Collectives/Passes.h"
@@ -45,23 +47,6 @@ constexpr double searchSeconds = 60; // never reached: the search is bounded by 
 
 enum Exit { kDone = 0, kInputAtFault = 1, kWrongUsage = 2, kRefused = 3 };
 
-/// Prints diagnostics as "error: subject: message". The subject is the model's own name for the place, else the model's file; what is not about
-/// the model has an unknown location and names its subject itself.
-class Reporter {
-public:
-  Reporter(MLIRContext &context, StringRef model) : handler(&context, [model](Diagnostic &diagnostic) {
-    StringRef kind = diagnostic.getSeverity() == DiagnosticSeverity::Error ? "error: " : diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning: " : "note: ";
-    StringRef subject = getNodeName(diagnostic.getLocation());
-    if (subject.empty() && !isa<UnknownLoc>(diagnostic.getLocation()))
-      subject = model;
-    llvm::errs() << "para-opt: " << kind << subject << (subject.empty() ? "" : ": ") << diagnostic.str() << "\n";
-    return success();
-  }) {}
-
-private:
-  ScopedDiagnosticHandler handler;
-};
-
 /// Bytes of each stage's arena, from the manifest that the lower stage has written.
 std::vector<int64_t> getArenaBytes(ModuleOp lowered) {
   std::vector<int64_t> bytes;
@@ -79,7 +64,8 @@ std::vector<int64_t> getArenaBytes(ModuleOp lowered) {
 
 class Compiler {
 public:
-  Compiler(const DriverOptions &options, StringRef program) : options(options), program(program), reporter(context, options.input) {
+  Compiler(const DriverOptions &options, StringRef program, const CompileHooks &hooks)
+      : options(options), program(program), hooks(hooks), reporter(context, options.input, hooks.isQuiet) {
     context.disableMultithreading();
     context.loadDialect<ParaDialect, func::FuncDialect>();
   }
@@ -179,6 +165,9 @@ public:
     }
     if (options.emit == "plan")
       return print();
+    if (options.verify)
+      if (int status = admitVerification(*module, plan, options))
+        return status;
     auto manifest = describeProgram(*module, options, plan);
     if (!manifest)
       return complain(manifest.takeError(), kWrongUsage);
@@ -199,6 +188,8 @@ public:
       return kRefused;
     if (options.emit == "schedule")
       return print();
+    if (hooks.proven)
+      hooks.proven(*module);
 
     Builder builder(&context);
     (*module)->setAttr("para.mode", builder.getStringAttr(options.train ? "train" : "infer"));
@@ -210,10 +201,18 @@ public:
     lower.describe = options.reportKernels;
     if (!runStage("lower", [&](OpPassManager &pm) { buildLowerPipeline(pm, lower); }))
       return kInputAtFault;
+    if (hooks.lowered)
+      if (int status = hooks.lowered(*module))
+        return status;
     if (options.reportKernels)
       return reportKernels();
     if (options.emit == "lower")
       return print();
+    if (options.verify) {
+      begin("verify");
+      if (int status = verifyPlan(plan, options, program, hooks))
+        return status;
+    }
     return emit();
   }
 
@@ -232,7 +231,8 @@ private:
         if (!llvm::is_contained(notes, note))
           notes.push_back(std::move(note));
     for (const std::string &note : notes)
-      llvm::errs() << "para-opt: note: " << note << "\n";
+      if (!hooks.isQuiet)
+        llvm::errs() << "para-opt: note: " << note << "\n";
   }
 
   static std::string toText(const Plan &plan) { return llvm::formatv("{0:2}\n", llvm::json::Value(plan.toJson())); }
@@ -402,8 +402,7 @@ private:
       llvm::errs() << llvm::formatv("para-opt: {0,-10} {1,8:F3} s\n", current, std::chrono::duration<double>(now - since).count());
     current = stage.str();
     since = now;
-    bool isWatched = options.progress == "always" || (options.progress == "auto" && llvm::sys::Process::StandardErrIsDisplayed());
-    if ((options.verbose || isWatched) && !stage.empty())
+    if (options.isWatched() && !stage.empty())
       llvm::errs() << "para-opt: " << stage << "\n";
   }
 
@@ -474,6 +473,7 @@ private:
   ModelOutline outline;
   std::optional<PlanAnnotations> annotations;
   StringRef program;
+  const CompileHooks &hooks;
   MLIRContext context;
   Reporter reporter;
   OwningOpRef<ModuleOp> module;
@@ -485,4 +485,4 @@ private:
 };
 } // namespace
 
-int para::compileModel(const DriverOptions &options, StringRef program) { return Compiler(options, program).run(); }
+int para::compileModel(const DriverOptions &options, StringRef program, const CompileHooks &hooks) { return Compiler(options, program, hooks).run(); }

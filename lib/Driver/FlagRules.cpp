@@ -87,6 +87,8 @@ Error para::checkTogether(const DriverOptions &options) {
   bool isProgram = options.emit == "exe" || options.emit == "shared";
   if (options.run && options.emit != "exe")
     return fail("--run runs an executable; --emit=" + options.emit + " makes none");
+  if (options.verify && !isProgram)
+    return fail(options.show("--verify") + " runs the plan's program, and --emit=" + options.emit + " stops before there is one: leave one of them out");
   if (isProgram && options.output == "-")
     return fail("-o -: only text goes to standard output; give the name of a file for --emit=" + options.emit);
   if (options.emit == "onnx" && options.output.empty())

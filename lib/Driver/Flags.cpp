@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <cfloat>
 
@@ -270,6 +271,15 @@ ArrayRef<Flag> para::getFlags() {
       {"--trace-out", "FILE.json", "the simulated step for Perfetto (ui.perfetto.dev) or chrome://tracing", Takes::Value, text(&D::traceOut),
        {Need::Planning, Need::Choice}},
       {"--keep-gradients", "", "gradients stay results of the step (for --dump-grads)", Takes::Nothing, on(&D::keepGradients), {Need::Training}},
+      {"--verify", "FILE",
+       "before the program is written, its plan runs on all ranks here, in f64, and is compared with one rank: losses, gradients, parameters and optimizer state, or outputs; "
+       "on random inputs, or on those of FILE, as the program would take them (--data, --inputs); programs for GPUs are rehearsed",
+       Takes::OptionalValue,
+       [](D &options, StringRef value) -> Error {
+         options.verify = true;
+         options.verifyData = value.str();
+         return value.empty() || sys::fs::exists(value) ? Error::success() : fail("there is no file '" + value + "'");
+       }, {Need::Program}},
       {"--calibrate", "", "measures this computer anew, keeps and prints the numbers; no model is needed", Takes::Nothing, on(&D::calibrate)},
       {"--run", "...", "compile and run at once; what follows are the executable's flags", Takes::Nothing, on(&D::run), {Need::Program}},
       {"--progress", "WHEN", "whether it is told which stage is under way: auto (default: on a terminal), always, never", Takes::Value,

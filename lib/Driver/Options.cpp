@@ -5,15 +5,13 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Process.h"
 
 using namespace llvm;
 using namespace para;
 
 namespace {
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
-
-/// Flags of the interface that this version does not have.
-constexpr StringLiteral kToCome[] = {"--verify"};
 
 /// The flag that was meant.
 StringRef guess(StringRef name) {
@@ -38,8 +36,6 @@ Expected<DriverOptions> para::parseDriverOptions(ArrayRef<const char *> argument
     auto [name, value] = argument.split('=');
     const Flag *flag = findFlag(name);
     if (!flag) {
-      if (llvm::is_contained(kToCome, name))
-        return fail("'" + name + "' is not there yet");
       StringRef near = guess(name);
       return fail("unknown flag '" + name + "'" + (near.empty() ? Twine("") : "; did you mean '" + near + "'?"));
     }
@@ -81,6 +77,8 @@ std::string DriverOptions::show(StringRef flag) const {
   auto it = find_if(reverse(given), [&](const GivenFlag &each) { return each.name == flag; });
   return it == given.rend() ? flag.str() : it->typed;
 }
+
+bool DriverOptions::isWatched() const { return verbose || progress == "always" || (progress == "auto" && sys::Process::StandardErrIsDisplayed()); }
 
 std::string para::getDriverHelp() {
   std::string text = "para-opt MODEL.onnx [flags]     compile a model into one executable that trains or runs it on many ranks\n"

@@ -41,6 +41,8 @@ struct DriverOptions {
   int zero = -1;
   bool train = false, explain = false, simulate = false, json = false, run = false, verbose = false, timing = false;
   bool sequenceParallel = false, noSequenceParallel = false, evenStages = false, keepGradients = false, calibrate = false, ignoreAnnotations = false, help = false, version = false;
+  bool verify = false;        ///< --verify
+  std::string verifyData;     ///< the file of its samples; empty: random ones
   bool hasOwnPrecision = false; ///< no flag gives it, all parameters of the model are of it
   bool reportKernels = false; ///< --report=kernels
   bool reportMemory = false;  ///< --report=memory, which stops as --simulate does
@@ -48,6 +50,8 @@ struct DriverOptions {
   bool isGiven(llvm::StringRef flag) const;
   /// The flag as it was typed last, for messages.
   std::string show(llvm::StringRef flag) const;
+  /// Whether it is told what is under way.
+  bool isWatched() const;
 };
 
 /// Reads the command line; the error is a sentence for the user (exit status 2).

@@ -36,7 +36,7 @@ FLAGS = ["--arch=sm_80", "--freeze=*0.bias", "--optimizer=sgd", "--lr-schedule=l
          "--mesh=pipeline=2", "--mesh=expert=2", "--zero=1", "--zero=3", "--pipeline-schedule=1f1b", "--pipeline-schedule=gpipe", "--pipeline-schedule=zb-h1",
          "--sequence-parallel", "--sequence-parallel=off", "--stages=even", f"--shard={W}=[data,_]", f"--shard={W}=[tensor,_]", "--shard=nothing=[data,_]",
          "--recompute=full", "--recompute=auto", "--explain", "--fuse=none", "--execution=eager:slowdown=2", "--json", "--report=OUT/report.html", "--trace-out=OUT/trace.json",
-         "--run"]
+         "--run", "--verify"]
 # What is trained, of which only a part is priced; and what is for stages behind the one that is printed.
 OF_THE_STEP = ["--lr-schedule", "--clip-norm", "--clip-value", "--keep-gradients", "--explain"]
 LATER = ["--lr-schedule", "--microbatches", "--ranks", "--plan", "--mesh", "--zero", "--pipeline-schedule", "--sequence-parallel", "--shard", "--recompute"]
