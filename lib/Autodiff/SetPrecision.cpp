@@ -228,7 +228,7 @@ private:
     keep(op, Known::Wide);
   }
 
-  /// Results have the types that they were declared with, but a loss, which may be scaled, is f32. Returns the types.
+  /// Results have the types that they were declared with; in training f32, for one of them is the loss, which may be scaled. Returns the types.
   SmallVector<Type> finish(Operation *terminator) {
     current = nullptr;
     builder.setInsertionPoint(terminator);

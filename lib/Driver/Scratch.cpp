@@ -5,6 +5,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <sys/prctl.h>
@@ -80,7 +81,8 @@ int para::runInScratch(llvm::StringRef flag, llvm::function_ref<int(llvm::String
   }
   setpgid(child, child); // by whoever comes first
   int wait = 0, stop = 0;
-  while (!stop && waitpid(child, &wait, WNOHANG) == 0)
+  pid_t ended = 0;
+  while (!stop && (ended = waitpid(child, &wait, WNOHANG)) == 0)
     if (int signal = signals.next(1000); signal != SIGCHLD)
       stop = signal;
   endGroup(child, signals);
@@ -90,6 +92,8 @@ int para::runInScratch(llvm::StringRef flag, llvm::function_ref<int(llvm::String
     signals.release();
     return 128 + stop;
   }
+  if (ended < 0)
+    return fail(flag, llvm::Twine("how its process ended is not known: ") + std::strerror(errno));
   if (WIFSIGNALED(wait))
     return fail(flag, llvm::Twine("ended by signal ") + llvm::Twine(WTERMSIG(wait)) + " (" + strsignal(WTERMSIG(wait)) + ")" +
                           (WTERMSIG(wait) == SIGKILL ? "; the system may be short of memory" : ""));

@@ -48,13 +48,14 @@ public:
     for (unsigned i = 0; i < ops.size(); ++i)
       if (isPostponed[i] && waits[i] == 0)
         ready.insert(rank(i));
-    bool isBackward = false;
+    bool hasGradients = false;
     for (unsigned i = 0; i < ops.size(); ++i) {
       if (isPostponed[i])
         continue;
       place(i);
-      isBackward |= getPhase(ops[i]) == Phase::Backward;
-      if (isBackward)
+      last = getPhase(ops[i]);
+      hasGradients |= last >= Phase::Backward;
+      if (hasGradients)
         placeReady(true);
     }
     placeReady(false);
@@ -116,7 +117,7 @@ private:
         return;
       ready.erase(ready.begin());
       if (onlyAdvanced)
-        ops[i]->setAttr("para.phase", PhaseAttr::get(func.getContext(), Phase::Backward));
+        ops[i]->setAttr("para.phase", PhaseAttr::get(func.getContext(), last));
       place(i);
     }
   }
@@ -130,6 +131,7 @@ private:
   std::set<Rank> ready;
   std::vector<unsigned> placed;
   std::vector<bool> isPostponed, isAdvanced;
+  Phase last = Phase::Prepare; ///< of what was placed last and is not postponed
 };
 
 struct OrderUpdatesPass : public para::impl::OrderUpdatesPassBase<OrderUpdatesPass> {

@@ -87,15 +87,18 @@ LogicalResult StageMemory::verify() {
   // Runs the schedule op by op and notes when each value of each microbatch is written and last read.
   int64_t now = 0;
   std::map<std::pair<const void *, int64_t>, LiveRange> live;
+  auto keyOf = [&](Value v, int64_t microbatch) { // of all microbatches where they have one place
+    Place place = buffers[places[v].buffer].place;
+    return !v.getDefiningOp() || place == Place::Step || place == Place::Fixed ? -1 : microbatch;
+  };
   auto touch = [&](Value v, int64_t microbatch, int64_t slot) {
     const Where &where = places[v];
     const Buffer &buffer = buffers[where.buffer];
     Operation *op = v.getDefiningOp();
-    bool single = !op || buffer.place == Place::Step || buffer.place == Place::Fixed;
     int64_t begin = buffer.offset + (buffer.place == Place::Fixed ? 0 : where.offset) + (buffer.place == Place::Slot ? slot * slotBytes : 0);
     int64_t id = where.buffer + (buffer.place == Place::Slot ? slot * static_cast<int64_t>(buffers.size()) : 0);
     int64_t bytes = !op || buffer.place == Place::Fixed ? buffer.bytes : bytesOf(v);
-    auto [it, fresh] = live.try_emplace({v.getAsOpaquePointer(), single ? -1 : microbatch}, LiveRange{begin, begin + bytes, now, now, static_cast<int>(id)});
+    auto [it, fresh] = live.try_emplace({v.getAsOpaquePointer(), keyOf(v, microbatch)}, LiveRange{begin, begin + bytes, now, now, static_cast<int>(id)});
     it->second.last = now;
     if (buffer.place == Place::Fixed)
       it->second.first = 0, it->second.last = INT64_MAX;
@@ -107,8 +110,11 @@ LogicalResult StageMemory::verify() {
       ++now;
       if (getPhase(&op) != action.phase)
         continue;
-      for (Value v : op.getOperands())
+      for (Value v : op.getOperands()) {
+        if (v.getDefiningOp() && !live.count({v.getAsOpaquePointer(), keyOf(v, action.microbatch)}))
+          return op.emitError("the order of ops is wrong: one reads what is made in a later phase");
         touch(v, action.microbatch, action.slot);
+      }
       for (Value v : op.getResults())
         touch(v, action.microbatch, action.slot);
     }

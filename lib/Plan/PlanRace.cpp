@@ -167,7 +167,7 @@ std::vector<Plan> PlanRace::getPlans(bool onlyKnown, const Plan *near, bool idle
         if (request.zero >= 0 && hasReplicas && plan.zero != request.zero)
           continue;
         for (const std::string &schedule : getSchedules(options, plan.pipeline, microbatches, getNumLayers())) {
-          if (!request.stages.empty() && !llvm::is_contained(getCompiledScheduleNames(), schedule) && !StringRef(schedule).starts_with("zb-h"))
+          if (!request.stages.empty() && getScheduleChunks(schedule) > 1)
             continue; // cuts stages into chunks
           plan.schedule = schedule;
           addKinds(plan, rows);

@@ -161,8 +161,15 @@ private:
       return total;
     };
     segments[Phase::Forward].compute += seconds(works[0].forward);
-    segments[Phase::Backward].compute += seconds(works[0].backwardInput) + seconds(works[0].backwardWeight);
+    segments[Phase::Backward].compute += seconds(works[0].backwardInput);
+    segments[getLastPass()].compute += seconds(works[0].backwardWeight);
     segments[Phase::Update].compute += seconds(works[0].update);
+  }
+
+  /// The phase that ends a microbatch's way.
+  Phase getLastPass() {
+    bool isParted = llvm::any_of(function.getBody().front(), [](Operation &op) { return getPhase(&op) == Phase::Weight; });
+    return isParted ? Phase::Weight : Phase::Backward;
   }
 
   static Kernel::Kind getKernelKind(KernelWork::Kind kind) {
@@ -179,8 +186,7 @@ private:
   /// program holds besides.
   void countMemory() {
     int64_t microbatches = mesh.getSize(kMicrobatch), inFlight = 0, now = 0;
-    auto isWeight = [](Operation &op) { return getPhase(&op) == Phase::Weight; };
-    Phase lastPass = llvm::any_of(function.getBody().front(), isWeight) ? Phase::Weight : Phase::Backward;
+    Phase lastPass = getLastPass();
     for (Attribute entry : function->getAttrOfType<ArrayAttr>("para.schedule")) {
       Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
       now += phase == Phase::Forward ? 1 : phase == lastPass ? -1 : 0;

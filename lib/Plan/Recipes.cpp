@@ -208,7 +208,7 @@ std::vector<Plan> para::getCandidates(const PlanRequest &request) {
     for (plan.zero = 0; plan.zero < (request.train && hasReplicas ? 4 : 1); ++plan.zero) {
       if (request.zero >= 0 && hasReplicas && request.train && plan.zero != std::min(request.zero, 3))
         continue;
-      llvm::SmallVector<llvm::StringRef> schedules = {"1f1b", "gpipe"};
+      llvm::SmallVector<llvm::StringRef> schedules = {"1f1b", "gpipe"}; // others where they are asked for: each is a program to make and to price
       if (!request.schedule.empty())
         schedules = {request.schedule};
       if (plan.pipeline == 1)

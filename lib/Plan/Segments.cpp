@@ -45,6 +45,7 @@ double WorkCollector::bytesOf(Value value) const {
 PhaseWork &WorkCollector::phaseOf(Operation *op) {
   SegmentWork &work = workOf(op);
   switch (getPhase(op)) {
+  case Phase::Weight: return work.backwardWeight;
   case Phase::Backward: return weightGradients.contains(op) ? work.backwardWeight : work.backwardInput;
   case Phase::Update: return work.update;
   default: return work.forward;

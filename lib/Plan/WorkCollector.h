@@ -66,7 +66,6 @@ private:
   /// What only the loss has, apart from what it is made of.
   bool isInLoss(Value value) const;
   void addLoss();
-  /// Backward ops behind which no gradient passes on through a product or to a table.
   bool isProduct(const WorkNode &node) const { return node.call && node.call->kind == LibraryCall::Matmul; }
   /// Scores are what a batched product makes larger than its operands and another such product contracts again. All that has their
   /// elements, in a segment, stays in the kernel.

@@ -68,7 +68,7 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       module.emitError() << "no programs are made for the schedule '" << schedule << "' yet; there are programs for " << llvm::join(getCompiledScheduleNames(), ", ");
       return signalPassFailure();
     }
-    if (partsBackward(*made))
+    if (stages > 1 && partsBackward(*made)) // alone nobody waits
       for (func::FuncOp function : functions)
         partBackward(function);
     transfers.clear();

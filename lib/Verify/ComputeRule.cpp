@@ -126,9 +126,10 @@ private:
 
   /// A dimension of one element has no loop. An elementwise op computes that element where it is, and elsewhere padding: the result is cut likewise.
   LogicalResult liftSingle(unsigned index, unsigned dim, const Cut &cut) {
-    auto [known, isFirst] = singles.try_emplace(dim, cut);
-    if (!isFirst && known->second != cut)
-      return known->second.levels.empty() ? needsWhole(index, cut) : needsWhole(0, known->second);
+    auto [known, isFirst] = singles.try_emplace(dim, Single{index, cut});
+    const Single &told = known->second;
+    if (!isFirst && told.cut != cut)
+      return told.cut.levels.empty() ? needsWhole(index, cut) : needsWhole(told.operand, told.cut);
     return success();
   }
 
@@ -191,7 +192,10 @@ private:
   /// An axis is used once: the coordinate of a rank picks one range of one loop.
   LogicalResult checkFactors() {
     llvm::SmallSet<StringRef, 4> used;
-    for (const Cut &cut : llvm::concat<const Cut>(cuts, llvm::make_second_range(singles)))
+    SmallVector<Cut> all(cuts.begin(), cuts.end());
+    for (const auto &[dim, single] : singles)
+      all.push_back(single.cut);
+    for (const Cut &cut : all)
       for (const Cut::Level &level : cut.levels)
         if (!used.insert(level.axis.getValue()).second)
           return local->emitError() << "the axis " << level.axis.getValue() << " cuts two loops of the op at once";
@@ -245,8 +249,8 @@ private:
 
   FailureOr<LocalValue> getResult(unsigned index) {
     LocalValue result = LocalValue::whole(serial->getResult(index), getPhase(local));
-    for (const auto &[dim, cut] : singles)
-      result.cuts[dim] = cut;
+    for (const auto &[dim, single] : singles)
+      result.cuts[dim] = single.cut;
     for (auto [dim, factors] : llvm::enumerate(structure.results[index])) {
       int64_t before = 1;
       Cut &whole = result.cuts[dim];
@@ -333,7 +337,11 @@ private:
   std::vector<Cut> cuts;   ///< of each factor
   SmallVector<int> owners; ///< the operand that told it
   bool isElementwise;
-  std::map<unsigned, Cut> singles; ///< of an elementwise op, of each dimension of one element
+  struct Single {
+    unsigned operand; ///< that told it
+    Cut cut;
+  };
+  std::map<unsigned, Single> singles; ///< of an elementwise op, of each dimension of one element
   SmallVector<StringAttr> partial;
 };
 } // namespace

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace para;
 
 // A walk over the function once stands for all microbatches only if each runs each phase once, no phase begins before what it may read is
-// complete, and a microbatch goes back after it went forward.
+// complete, and a microbatch goes back after it went forward, and makes gradients of weights after that.
 LogicalResult para::checkSchedule(func::FuncOp function, MeshAttr mesh) {
   auto schedule = function->getAttrOfType<ArrayAttr>("para.schedule");
   if (!schedule)

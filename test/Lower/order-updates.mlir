@@ -2,6 +2,7 @@
 // RUN: para-opt %s --para-order-updates | FileCheck %s --check-prefix=HOST
 // RUN: para-opt %s --para-order-updates=target=cuda | FileCheck %s --check-prefix=CUDA
 // RUN: sed -e 's/para.microbatches = 1/para.microbatches = 2/' %s | para-opt - --para-order-updates=target=cuda | FileCheck %s --check-prefix=PARTS
+// RUN: sed -e 's/phase backward/phase weight/' %s | para-opt - --para-order-updates=target=cuda | FileCheck %s --check-prefix=WEIGHT
 
 // Two parameters; @w's gradient is there first, but @w is read by what makes that of @v.
 // HOST-LABEL: func.func @stage0
@@ -21,6 +22,10 @@
 // CUDA: rt.call "update_v" %arg1, %[[RV]]
 // What is reduced a second time depends on updates and stays.
 // CUDA: rt.call "all_reduce" {{.*}} {para.phase = #para<phase update>}
+
+// Where gradients of weights are apart, their sums are, too.
+// WEIGHT: %[[GW:.*]] = rt.call "gradient_of_w"
+// WEIGHT: rt.call "all_reduce" %[[GW]] {{.*}} {para.phase = #para<phase weight>}
 
 // The sum over microbatches is not complete in any of them.
 // PARTS-NOT: all_reduce{{.*}}para.phase = #para<phase backward>

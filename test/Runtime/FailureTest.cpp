@@ -182,7 +182,7 @@ TEST_F(Mistake, ASignalToOneRankEndsTheRun) {
       SCOPED_TRACE(std::string(signal) + delay);
       std::string directory = folder / (std::string("one") + signal + (*delay ? "late" : "soon"));
       Outcome outcome = runCommand("set -m; export PARA_TEST_SLOW=20 PARA_TEST_RANKS=3; " PARA_TEST_BIN "/para-conformance-regression --steps 100000 --save " + directory + data +
-                                   "& child=$!; (sleep 30; kill -KILL $child) & " + awaitRanks + delay + "kill -" + signal + " " + secondRank + "; wait $child");
+                                   "& child=$!; (sleep 30; kill -KILL $child) & guard=$!; " + awaitRanks + delay + "kill -" + signal + " " + secondRank + "; wait $child; status=$?; kill -- -$guard; exit $status");
       EXPECT_EQ(outcome.status, status) << outcome.err;
       EXPECT_LT(outcome.seconds, 10);
       EXPECT_EQ(runCommand("ls " + directory + "/*/state.json").status, 0);
@@ -191,8 +191,8 @@ TEST_F(Mistake, ASignalToOneRankEndsTheRun) {
 
 TEST_F(Mistake, RanksThatAreAllStoppedAreTold) {
   Outcome outcome = runCommand("set -m; export PARA_TEST_SLOW=20 PARA_TEST_RANKS=3 PARA_COMMUNICATION_TIMEOUT=1; " PARA_TEST_BIN "/para-conformance-regression --steps 40" + data +
-                               "& child=$!; (sleep 30; kill -KILL $child) & " + awaitRanks + "ranks=$(cat /proc/$child/task/$child/children); sleep 0.3; kill -STOP $ranks; sleep 2.5; "
-                               "echo $ranks; kill -CONT $ranks; wait $child");
+                               "& child=$!; (sleep 30; kill -KILL $child) & guard=$!; " + awaitRanks + "ranks=$(cat /proc/$child/task/$child/children); sleep 0.3; kill -STOP $ranks; sleep 2.5; "
+                               "echo $ranks; kill -CONT $ranks; wait $child; status=$?; kill -- -$guard; exit $status");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   std::string ranks = outcome.out.substr(0, outcome.out.find('\n'));
   EXPECT_TRUE(has(outcome.err, "para: all ranks have been stopped by a signal for 1 s; the job goes on when they are continued: kill -CONT " + ranks + "\n"));

@@ -2,6 +2,7 @@
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="pipeline=2 microbatches=3" --para-partition-pipeline --para-split-stages --para-schedule-microbatches | FileCheck %s --check-prefix=F1B1
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="pipeline=2 microbatches=2" --para-partition-pipeline --para-split-stages --para-schedule-microbatches=schedule=gpipe | FileCheck %s --check-prefix=GPIPE
 // RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="pipeline=2 microbatches=3" --para-partition-pipeline --para-split-stages --para-schedule-microbatches=schedule=zb-h1 | FileCheck %s --check-prefix=ZB
+// RUN: para-opt %s --para-autodiff-pipeline="train=true loss=mse:target=t optimizer=sgd:lr=0.1" --para-apply-plan="microbatches=2" --para-partition-pipeline --para-split-stages --para-schedule-microbatches=schedule=zb-h1 | FileCheck %s --check-prefix=ONE
 // RUN: para-opt %s --para-autodiff-pipeline --para-apply-plan="pipeline=2 microbatches=2" --para-partition-pipeline --para-split-stages --para-schedule-microbatches=schedule=zb-h1 | FileCheck %s --check-prefix=INFER
 // RUN: para-opt %s --para-autodiff-pipeline --para-apply-plan="pipeline=2 microbatches=2" --para-partition-pipeline --para-split-stages --para-schedule-microbatches | FileCheck %s --check-prefix=INFER
 
@@ -21,6 +22,10 @@
 // ZB: para.dot {{.*}}#para<phase backward>
 // ZB: para.send {{.*}}#para<phase backward>
 // ZB: para.dot {{.*}}#para<phase weight>
+// One stage waits for nobody.
+// ONE: @stage0
+// ONE-SAME: para.schedule = {{\[\[}}#para<phase forward>, 0], [#para<phase backward>, 0], [#para<phase forward>, 1], [#para<phase backward>, 1], [#para<phase update>, 0]]
+// ONE-NOT: phase weight
 // INFER: @stage0
 // INFER-SAME: para.schedule = {{\[\[}}#para<phase forward>, 0], [#para<phase forward>, 1]]
 func.func @main(%x: tensor<4x4xf32> {para.kind = "input", para.name = "x", para.batch_dim = 0 : i64},

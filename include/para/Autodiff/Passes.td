@@ -18,8 +18,8 @@ def SetPrecisionPass : Pass<"para-set-precision", "::mlir::ModuleOp"> {
   let description = [{
     Writes casts, by the rules that ops tell (PrecisionOpInterface). Products take narrow operands and give narrow results. Arithmetic is
     f32; its result is rounded if an operand was narrow, and stays f32 if it was made of sums, statistics and constants alone. Parameters and inputs
-    keep their types, and results those that they were declared with; trained parameters of a narrow type become f32 masters. Without training, a
-    parameter of which only the rounding is used is stored narrow. Where `precision` is empty, narrow are the values
+    keep their types, and results those that they were declared with (in training f32); trained parameters of a narrow type become f32 masters. Without training, a
+    parameter of which only the rounding is used, or that of rows which are looked up, is stored narrow. Where `precision` is empty, narrow are the values
     that the model declares so, each in its own type: products of f32 operands, which may be beyond what 16 bits hold, stay f32, and what is
     rounded of a value that is declared f32 has `para.apart` until para-place-roundings: it is not the number for those who take the value itself.
   }];

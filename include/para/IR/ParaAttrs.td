@@ -20,7 +20,8 @@ def Para_Comparison : Para_Enum<"Comparison", "predicate of a comparison", [
     I32EnumAttrCase<"LessEqual", 3, "le">, I32EnumAttrCase<"Greater", 4, "gt">, I32EnumAttrCase<"GreaterEqual", 5, "ge">]>;
 def Para_ComparisonAttr : EnumAttr<ParaDialect, Para_Comparison, "comparison">;
 
-/// The parts of a training step. `prepare` and `forward`, `backward` run once a microbatch; `setup` and `update` once a step.
+/// The parts of a training step. `prepare` and `forward`, `backward`, `weight` run once a microbatch; `setup` and `update` once a step. `weight`
+/// is what makes gradients of weights where a schedule parts it from `backward`.
 def Para_Phase : Para_Enum<"Phase", "part of the training step", [
     I32EnumAttrCase<"Prepare", 0, "prepare">, I32EnumAttrCase<"Setup", 1, "setup">, I32EnumAttrCase<"Forward", 2, "forward">,
     I32EnumAttrCase<"Backward", 3, "backward">, I32EnumAttrCase<"Weight", 4, "weight">, I32EnumAttrCase<"Update", 5, "update">]>;
