@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 namespace para::runtime {
 
@@ -13,9 +15,35 @@ Worker::Worker(const Manifest &manifest, const Flags &flags, const para_program 
     : manifest(manifest), flags(flags), program(program), world(world), hyper(manifest, flags.hyper, flags.seed) {}
 
 Status Worker::checkOutputs() {
+  if (!isFirst())
+    return Status::success();
   for (const std::string &path : {flags.outputs, flags.dumpState, flags.dumpGrads, flags.trace})
-    if (!path.empty() && isFirst())
+    if (!path.empty())
       PARA_TRY(checkWritable(path));
+  return checkFilesApart();
+}
+
+/// No result is written over what the run reads, or over another result.
+Status Worker::checkFilesApart() {
+  namespace fs = std::filesystem;
+  std::vector<std::pair<std::string, std::string>> taken{{"/proc/self/exe", "the program itself"}, {flags.data, "the data"}, {flags.inputs, "the inputs"}, {flags.validate, "the validation data"}};
+  std::set<std::string> sources;
+  for (const Stage &stage : manifest.stages)
+    for (const Tensor &tensor : stage.tensors)
+      sources.insert(pathOf(tensor.source));
+  for (const std::string &path : sources)
+    taken.push_back({path, "a file of the model's weights"});
+  const std::pair<const char *, const std::string &> results[] = {
+      {"--outputs", flags.outputs}, {"--dump-state", flags.dumpState}, {"--dump-grads", flags.dumpGrads}, {"--trace", flags.trace}, {"--metrics", flags.metrics}};
+  for (const auto &[flag, path] : results) {
+    std::error_code none;
+    if (path.empty() || (fs::exists(path, none) && !fs::is_regular_file(path, none)))
+      continue;
+    for (const auto &[other, what] : taken)
+      if (!other.empty() && (fs::equivalent(path, other, none) || fs::weakly_canonical(path, none) == fs::weakly_canonical(other, none)))
+        return Status::error(std::string(flag) + " " + path + ": that is " + what + "; give another name", 2);
+    taken.push_back({path, std::string("where ") + flag + " is written"});
+  }
   return Status::success();
 }
 
@@ -111,9 +139,7 @@ Status Worker::readSource(const Tensor &tensor) {
   array.dtype = source.dtype;
   array.shape = tensor.shape;
   array.data = source.inlineBytes.data();
-  if (!source.file.empty()) {
-    bool isAbsolute = source.file[0] == '/' || manifest.directory.empty();
-    std::string path = isAbsolute ? source.file : manifest.directory + "/" + source.file;
+  if (std::string path = pathOf(source); !path.empty()) {
     std::shared_ptr<MappedFile> file;
     PARA_TRY(MappedFile::open(path, file));
     if (source.offset < 0 || source.offset > int64_t(file->size()) || expected > int64_t(file->size()) - source.offset)
@@ -122,6 +148,11 @@ Status Worker::readSource(const Tensor &tensor) {
     array.owner = file;
   }
   return store->scatter(tensor, array);
+}
+
+std::string Worker::pathOf(const TensorSource &source) const {
+  bool isPlain = source.file.empty() || source.file[0] == '/' || manifest.directory.empty();
+  return isPlain ? source.file : manifest.directory + "/" + source.file;
 }
 
 Status Worker::feed(Dataset &data, int64_t position) {

@@ -26,11 +26,14 @@ private:
   // Worker.cpp
   /// That what is written when the run ends can be; --metrics and --save are opened before the first step.
   Status checkOutputs();
+  Status checkFilesApart();
   Status resolveSegments();
   Status loadTensors();
   Status startTensor(const Tensor &tensor, const Checkpoint *checkpoint);
   Status initializeParameter(const Tensor &tensor);
   Status readSource(const Tensor &tensor);
+  /// Empty where the bytes are in the program.
+  std::string pathOf(const TensorSource &source) const;
   /// Fills the inputs. With several ranks an error in the data is kept for `exchange`, where all learn of it.
   Status feed(Dataset &data, int64_t position);
   Status writeHyper(int64_t step);

@@ -129,6 +129,17 @@ TEST_F(Mistake, UnwritablePlacesAreErrors) {
     }
 }
 
+TEST_F(Mistake, ResultsThatWouldReplaceWhatIsReadAreRefused) {
+  std::string file = folder / "t.npz", before = readText(file), path = folder / "one.jsonl";
+  for (const char *flag : {"--metrics", "--dump-state", "--dump-grads", "--trace"})
+    expectMistake(train("--steps 1" + data + " " + flag + " " + file), 2, std::string(flag) + " " + file + ": that is the data; give another name");
+  EXPECT_EQ(readText(file), before);
+  expectMistake(train("--steps 1" + data + " --dump-state " PARA_TEST_BIN "/para-conformance-regression"), 2, "that is the program itself; give another name");
+  expectMistake(train("--steps 1" + data + " --metrics " + path + " --trace " + (folder / "../" + path.substr(path.find_last_of('/', path.rfind('/') - 1) + 1))), 2,
+                "that is where --trace is written; give another name");
+  EXPECT_EQ(train("--steps 1" + data + " --metrics /dev/null --trace /dev/null").status, 0);
+}
+
 TEST_F(Mistake, MemoryThatTheHostLacksIsRefused) {
   expectMistake(train("--steps 1" + data, 2, "PARA_TEST_EXTRA_BYTES=100000000000000 "), 1,
                 "do not fit into this host");
