@@ -107,6 +107,8 @@ Status Worker::summarize(const StepRecord &last, const std::vector<double> &seco
     line += ", loss " + last.loss.text();
   if (last.validationLoss.isKnown)
     line += ", validation loss " + last.validationLoss.text();
+  if (skippedSteps > 0)
+    line += format(", %lld of them skipped: the loss scale is too large for f16", (long long)skippedSteps);
   line += format(", %.6g s a step, %.6g samples/s, %lld bytes sent a step", median, rate, (long long)sent);
   if (lastSaved >= 0)
     line += ", saved to " + lastSavedPath;
@@ -142,6 +144,8 @@ Status Worker::train(int &exitCode) {
     record.seconds = nowSeconds() - began;
     record.batch = manifest.batch;
     record.peakBytes = device->arenaBytes();
+    // With a loss scale, a step whose gradients are no numbers changes nothing but the scale.
+    skippedSteps += record.lossScale.isKnown && record.gradNorm.isKnown && !std::isfinite(record.gradNorm.value);
     record.graphNodes = device->graphNodes();
     hyper.valueAt("lr", done, record.lr);
     if (done - firstStep >= warmup)

@@ -71,6 +71,7 @@ private:
   std::unique_ptr<TensorStore> store;
   std::vector<Bound> step, evaluation;
   int64_t firstStep = 0, lastSaved = -1;
+  int64_t skippedSteps = 0;
   Status dataFault = Status::success();
   std::string lastSavedPath;
   RunState runState;
