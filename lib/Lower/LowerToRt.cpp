@@ -190,11 +190,12 @@ private:
     for (Value v : fused.getOutputs())
       buffers.push_back(addressOf(v));
     FactsCache facts; // by op: those of a body go with it
-    LaunchKind kind = merges && !fused->hasAttr(TileSpace::attrName) ? describeLaunch(fused, facts) : LaunchKind();
+    bool isTiles = fused->hasAttr(TileSpace::attrName); // which take no table of instances
+    LaunchKind kind = merges && !isTiles ? describeLaunch(fused, facts) : LaunchKind();
     std::string name = shareKernel(fused);
     make(fused.getLoc(), "launch", buffers, 0, b.getNamedAttr("kernel", FlatSymbolRefAttr::get(b.getContext(), name)));
     touch(fused.getInputs(), fused.getOutputs());
-    device.back().key = kind.varies.empty() ? name : kind.text;
+    device.back().key = isTiles ? "" : kind.varies.empty() ? name : kind.text;
     device.back().varies = kind.varies;
     device.back().extent = kind.extent;
   }
