@@ -6,7 +6,10 @@
 #include "para/IR/Program.h"
 #include "para/Lower/Rt.h"
 
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace para;
@@ -131,6 +134,25 @@ static FailureOr<json::Object> describeStage(func::FuncOp func, int64_t stage, i
   return result;
 }
 
+/// How large the files of the weights are: one of another size is not the one that the offsets were read from.
+static void noteFileSizes(json::Array &stages, StringRef directory) {
+  llvm::StringMap<uint64_t> sizes;
+  for (json::Value &stage : stages)
+    for (json::Value &tensor : *stage.getAsObject()->getArray("tensors")) {
+      json::Object *source = tensor.getAsObject()->getObject("source");
+      std::optional<StringRef> file = source ? source->getString("file") : std::nullopt;
+      if (!file || file->empty())
+        continue;
+      auto [known, isNew] = sizes.try_emplace(*file, 0);
+      llvm::SmallString<256> path(*file);
+      llvm::sys::path::make_absolute(directory, path);
+      if (isNew && llvm::sys::fs::file_size(path, known->second))
+        known->second = 0;
+      if (known->second)
+        (*source)["file_bytes"] = int64_t(known->second);
+    }
+}
+
 LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, StringRef target, ArrayRef<std::pair<int64_t, int64_t>> messages) {
   json::Object manifest;
   if (auto given = module->getAttrOfType<StringAttr>("para.manifest")) {
@@ -176,6 +198,7 @@ LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, Stri
       return failure();
     stages.push_back(std::move(*described));
   }
+  noteFileSizes(stages, manifest.getString("directory").value_or(""));
   manifest["stages"] = std::move(stages);
   for (StringRef list : {"inputs", "outputs", "parameters", "hyper"})
     manifest.try_emplace(list, json::Array());

@@ -119,6 +119,7 @@ static Status readSource(const Json &json, const std::string &path, TensorSource
     reader.required("file", source.file);
     reader.required("offset", source.offset);
     reader.required("bytes", source.bytes);
+    reader.optional("file_bytes", source.fileBytes);
   }
   source.present = true;
   return reader.status();

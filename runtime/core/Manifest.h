@@ -26,6 +26,7 @@ struct TensorSource {
   bool present = false;
   std::string file; ///< empty: `inlineBytes` holds them
   int64_t offset = 0, bytes = 0;
+  int64_t fileBytes = 0; ///< of the whole file when the program was compiled; 0: not known
   DType dtype = PARA_F32;
   std::string inlineBytes;
 };

@@ -144,6 +144,9 @@ Status Worker::readSource(const Tensor &tensor) {
     PARA_TRY(MappedFile::open(path, file));
     if (source.offset < 0 || source.offset > int64_t(file->size()) || expected > int64_t(file->size()) - source.offset)
       return Status::error("'" + path + "' is cut short: the data of '" + tensor.name + "' ends beyond it");
+    if (source.fileBytes > 0 && int64_t(file->size()) != source.fileBytes)
+      return Status::error(format("'%s' is not the file that this program was compiled from: it has %lld bytes, that one had %lld; compile it again", path.c_str(),
+                                  (long long)file->size(), (long long)source.fileBytes));
     array.data = file->data() + source.offset;
     array.owner = file;
   }
