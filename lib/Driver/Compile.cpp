@@ -1,5 +1,6 @@
 #include "para/Driver/Compile.h"
 #include "Annotations.h"
+#include "Exit.h"
 #include "ImportModel.h"
 #include "KernelReport.h"
 #include "Names.h"
@@ -44,8 +45,6 @@ namespace {
 constexpr size_t mostSearchedOps = 1500;
 constexpr int64_t mostSearchedAxes = 2;
 constexpr double searchSeconds = 60; // never reached: the search is bounded by its work
-
-enum Exit { kDone = 0, kInputAtFault = 1, kWrongUsage = 2, kRefused = 3 };
 
 /// Bytes of each stage's arena, from the manifest that the lower stage has written.
 std::vector<int64_t> getArenaBytes(ModuleOp lowered) {

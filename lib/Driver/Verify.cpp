@@ -1,6 +1,7 @@
 #include "Verify.h"
 
 #include "CompareRuns.h"
+#include "Exit.h"
 #include "RandomInputs.h"
 #include "Scratch.h"
 #include "VerifyLimits.h"
@@ -27,8 +28,6 @@ constexpr int64_t bytesOfRank = 32 << 20; ///< of a process beside its arena
 constexpr double bytesRehearsed = 5;      ///< for each of an arena: 16 tell who has touched 4 (runtime/rehearsal/Shadow.h)
 constexpr int64_t seed = 1;
 
-enum Exit { kDone = 0, kDiffers = 1, kRefused = 3 };
-
 std::string plural(int64_t count, StringRef noun) { return llvm::formatv("{0} {1}{2}", count, noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s"); }
 
 /// A program that is compared.
@@ -52,7 +51,7 @@ public:
     single.ranks = 1;
     single.microbatches = options.train ? plan.microbatches : 0;
     if (llvm::Error error = writeOutput(spread.plan, llvm::formatv("{0}", llvm::json::Value(plan.toJson())).str()))
-      return failVerify(llvm::toString(std::move(error)), kDiffers);
+      return failVerify(llvm::toString(std::move(error)), kInputAtFault);
     if (int status = compile(here, "plan", spread, hooks.proven))
       return status;
     if (int status = compile(serial, "serial", single, nullptr))
@@ -118,7 +117,7 @@ private:
   int check(Program &of, ModuleOp lowered) {
     std::string text = lowered->getAttrOfType<StringAttr>("rt.manifest").getValue().str();
     if (runtime::Status status = runtime::parseManifest(text.data(), text.size(), of.manifest); status.failed())
-      return failVerify(status.message(), kDiffers);
+      return failVerify(status.message(), kInputAtFault);
     double bytes = double(dumpBytes(of.manifest)) + double(of.manifest.ranks()) * bytesOfRank;
     for (int64_t arena : of.manifest.arenaBytesPerRank())
       bytes += double(arena) * (of.manifest.target == "host" ? 1 : bytesRehearsed);
@@ -167,7 +166,7 @@ private:
       return kDone;
     inputs = file("inputs.npz");
     runtime::Status status = runtime::writeNpz(inputs, makeRandomInputs(manifest, seed));
-    return status.failed() ? failVerify(status.message(), kDiffers) : kDone;
+    return status.failed() ? failVerify(status.message(), kInputAtFault) : kDone;
   }
 
   int compare(const Program &here, const Program &serial, int64_t steps, RunComparison &found) {
@@ -180,7 +179,7 @@ private:
     if (!comparison)
       return failVerify(describeInputs() + ", " + llvm::toString(comparison.takeError()) + ": nothing can be compared" +
                       (options.verifyData.empty() ? "; give inputs that suit the model (--verify=FILE)" : ""),
-                  kDiffers);
+                  kInputAtFault);
     found = std::move(*comparison);
     return kDone;
   }
@@ -200,19 +199,19 @@ private:
     std::optional<StringRef> redirects[] = {StringRef(""), StringRef(""), std::nullopt};
     std::string message;
     if (int status = llvm::sys::ExecuteAndWait(of.path, list, std::nullopt, redirects, 0, 0, &message))
-      return failVerify("the program of " + of.what + " in f64, " + describeInputs() + ", did not run to its end" + (status < 0 ? ": " + message : " (status " + std::to_string(status) + ")"), kDiffers);
+      return failVerify("the program of " + of.what + " in f64, " + describeInputs() + ", did not run to its end" + (status < 0 ? ": " + message : " (status " + std::to_string(status) + ")"), kInputAtFault);
     runtime::Status read = runtime::readArrays(state, {}, result.state);
     if (!read.failed() && options.train)
       read = runtime::readArrays(gradients, {}, result.gradients);
     if (read.failed())
-      return failVerify(read.message(), kDiffers);
+      return failVerify(read.message(), kInputAtFault);
     if (!options.train)
       return kDone;
     auto text = llvm::MemoryBuffer::getFile(metrics);
     if (!text)
-      return failVerify("cannot read '" + metrics + "': " + text.getError().message(), kDiffers);
+      return failVerify("cannot read '" + metrics + "': " + text.getError().message(), kInputAtFault);
     llvm::Error error = result.readLosses((*text)->getBuffer());
-    return error ? failVerify(llvm::toString(std::move(error)), kDiffers) : kDone;
+    return error ? failVerify(llvm::toString(std::move(error)), kInputAtFault) : kDone;
   }
 
   static std::string toText(double value) { return std::isnan(value) ? "NaN" : std::isinf(value) ? "infinite" : runtime::roundTrip(value); }
@@ -226,7 +225,7 @@ private:
       std::string by = std::isfinite(first.relative) ? llvm::formatv("{0:e1} of its largest element apart, where {1:e0} is allowed", first.relative, bound).str() : "no finite number apart";
       int status = failVerify(llvm::formatv("the plan computes something else than one rank does: {0} differs first{1}: {2} on {3}, {4} on one rank, {5}; {6} of {7} tensors differ ({8})", first.tensor, place,
                                       toText(first.here), ranks, toText(first.serial), by, found.numDiffering, found.getNumTensors(), how),
-                        kDiffers);
+                        kInputAtFault);
       llvm::errs() << "para-opt: note: no program is written; this is a fault of para's, and another plan (--plan) may be sound\n";
       return status;
     }

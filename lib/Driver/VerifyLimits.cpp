@@ -1,5 +1,6 @@
 #include "VerifyLimits.h"
 
+#include "Exit.h"
 #include "Verify.h"
 #include "para/IR/Program.h"
 #include "para/Plan/Units.h"
@@ -13,8 +14,6 @@ using namespace para;
 
 namespace {
 constexpr int64_t mostRanks = 256; ///< processes on one computer
-
-enum Exit { kDone = 0, kWrongUsage = 2, kRefused = 3 };
 
 std::optional<int64_t> readNumber(StringRef path) {
   int64_t number = 0;
@@ -70,8 +69,8 @@ int para::checkVerifyMemory(const llvm::Twine &what, double bytes) {
 int para::admitVerification(ModuleOp planned, const Plan &plan, DriverOptions &options) {
   int64_t ranks = plan.getNumRanks();
   if (ranks == 1 && options.target == "host" && plan.recompute == "none") {
-    bool isSwept = options.ranks == 1 || !options.mesh.empty() || options.plan != "auto";
-    if (!isSwept)
+    bool isOneRankAsked = options.ranks == 1 || !options.mesh.empty() || options.plan != "auto";
+    if (!isOneRankAsked)
       return failVerify("one rank is compared with several, and the plan has one: give the number of ranks (--ranks N, --mesh, --machine)", kWrongUsage);
     llvm::errs() << "para-opt: note: " << options.show("--verify") << " does nothing here: the plan has one rank, as was asked, and its program is the serial one\n";
     options.verify = false;
