@@ -5,6 +5,7 @@
 #include "Tiles.h"
 #include "UnderWay.h"
 
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
@@ -92,7 +93,7 @@ private:
     for (Operation &op : func.getBody().front().without_terminator())
       if (getPhase(&op) == phase)
         ops.push_back(&op);
-    perMicrobatch = phase != Phase::Setup && phase != Phase::Update;
+    perMicrobatch = !runsOnce(phase);
     device.clear();
     // The message before must be gone when what it was sent from is written again (StageMessages.cpp).
     for (auto call : func.getBody().front().getOps<rt::CallOp>())

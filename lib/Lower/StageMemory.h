@@ -12,7 +12,7 @@
 #include "OpFacts.h"
 #include "UnderWay.h"
 
-#include "para/IR/ParaDialect.h"
+#include "para/IR/Phases.h"
 #include "para/Lower/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -79,7 +79,7 @@ private:
   int64_t completionOf(rt::CallOp call);
   bool isAccumulated(mlir::Value v);
   Place placeOf(mlir::Value v);
-  bool perMicrobatch(Phase phase) const { return phase != Phase::Setup && phase != Phase::Update; }
+  bool perMicrobatch(Phase phase) const { return !runsOnce(phase); }
   /// The op reads argument `v` only at the element that it writes, or not at all.
   bool writesInPlace(mlir::Operation *op, mlir::Value v, unsigned result);
   bool isStacked(mlir::DictionaryAttr attributes);

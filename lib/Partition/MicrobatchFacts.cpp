@@ -1,5 +1,6 @@
 #include "MicrobatchFacts.h"
 
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 
 using namespace mlir;
@@ -8,10 +9,7 @@ using namespace para;
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-bool runsPerMicrobatch(Operation *op) {
-  Phase phase = getPhase(op);
-  return phase == Phase::Forward || phase == Phase::Backward;
-}
+bool runsPerMicrobatch(Operation *op) { return isPass(getPhase(op)); }
 
 /// Contractions, which sum over loops that two operands share, cost more than reading and are not done twice.
 bool isContraction(Operation *op) {

@@ -1,5 +1,6 @@
 #include "ReshardEmitter.h"
 
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/Partition/Passes.h"
 
@@ -19,7 +20,6 @@ int64_t getStage(Operation *op) {
   auto stage = op->getAttrOfType<IntegerAttr>("para.stage");
   return stage ? stage.getInt() : 0;
 }
-bool runsPerMicrobatch(Phase phase) { return phase == Phase::Prepare || phase == Phase::Forward || phase == Phase::Backward; }
 
 /// One way in which a value lies on the ranks. What a reshard made serves its stage from then on, but for parameters and what the plan
 /// marks `para.regather`: what is gathered for the forward pass is gathered again for the backward pass rather than kept.
@@ -109,8 +109,8 @@ private:
   LogicalResult accumulate(Location loc, Value value, const Sharding &wanted) {
     Version version = versions[value].front();
     bool prepared = version.phase == Phase::Prepare;
-    bool done = prepared ? phase != Phase::Prepare : !runsPerMicrobatch(phase);
-    if (microbatches == 1 || !runsPerMicrobatch(version.phase) || !done || isa<BlockArgument>(value))
+    bool done = prepared ? phase != Phase::Prepare : runsOnce(phase);
+    if (microbatches == 1 || runsOnce(version.phase) || !done || isa<BlockArgument>(value))
       return success();
     if (version.sharding.isCut(kMicrobatch))
       return emitError(loc) << "needs the whole batch at once and cannot run in microbatches: use --microbatches 1";
@@ -181,7 +181,7 @@ private:
 
   /// Brings a value into its planned sharding where it is made; the original is of no further use.
   LogicalResult retarget(Value value, Sharding target) {
-    if (runsPerMicrobatch(phase) && versions[value].front().sharding.isPartial(kMicrobatch))
+    if (!runsOnce(phase) && versions[value].front().sharding.isPartial(kMicrobatch))
       target.addPartial(builder.getStringAttr(kMicrobatch));
     auto local = get(value.getLoc(), value, target);
     if (failed(local))

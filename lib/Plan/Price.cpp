@@ -1,5 +1,6 @@
 #include "para/Plan/Price.h"
 #include "para/Cost/Kernel.h"
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
@@ -210,7 +211,7 @@ private:
             last = user;
         Phase made = getPhase(&op), used = last && last->hasAttr("para.phase") ? getPhase(last) : made;
         bool returned = last && isa<func::ReturnOp>(last);
-        bool passes = made != used && made >= Phase::Forward && used <= Phase::Weight;
+        bool passes = made != used && isPass(made) && isPass(used);
         if (passes && op.getNumOperands() > 0) {
           kept += bytesOf(result.getType());
         } else if (made != used || returned) {
@@ -241,8 +242,7 @@ struct StageRun {
 
   /// All passes forward and backward are over.
   bool hasPassed() const {
-    auto isPass = [](const std::pair<Phase, int64_t> &action) { return action.first >= Phase::Forward && action.first <= Phase::Weight; };
-    return llvm::none_of(ArrayRef(actions).drop_front(next), isPass);
+    return llvm::none_of(ArrayRef(actions).drop_front(next), [](const std::pair<Phase, int64_t> &action) { return isPass(action.first); });
   }
 };
 

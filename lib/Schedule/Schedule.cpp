@@ -1,5 +1,7 @@
 #include "para/Schedule/Schedule.h"
 
+#include "para/IR/Phases.h"
+
 #include <numeric>
 #include <set>
 
@@ -59,8 +61,7 @@ llvm::Error verifyStage(const Schedule &schedule, size_t stage, int64_t microbat
   auto has = [&](Phase phase, BackwardPart part, const Action &of) { return bool(seen[indexOf(phase, part, of)]); };
   std::set<std::pair<Phase, int64_t>> works; // phases and chunks
   for (const Action &action : schedule.stages[stage]) {
-    bool once = action.phase == Phase::Setup || action.phase == Phase::Update;
-    if (action.microbatch < 0 || action.microbatch >= (once ? 1 : microbatches))
+    if (action.microbatch < 0 || action.microbatch >= (runsOnce(action.phase) ? 1 : microbatches))
       return fail(describe(action) + ": there are " + llvm::Twine(microbatches) + " microbatches");
     if (action.chunk < 0 || action.chunk >= schedule.chunks)
       return fail(describe(action) + " is of chunk " + llvm::Twine(action.chunk) + "; there are " + llvm::Twine(schedule.chunks));

@@ -9,6 +9,7 @@
 
 #include "LocalValue.h"
 
+#include "para/IR/Phases.h"
 #include "para/Interfaces/Relayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,9 +37,6 @@ mlir::LogicalResult checkResultTypes(mlir::Operation *op, llvm::ArrayRef<LocalVa
 
 /// Reports where the actions of a stage's schedule are not the whole step in an order that data can follow.
 mlir::LogicalResult checkSchedule(mlir::func::FuncOp function, MeshAttr mesh);
-
-/// Whether ops of the phase run once a step and not once a microbatch.
-inline bool runsOnce(Phase phase) { return phase == Phase::Setup || phase == Phase::Update; }
 
 } // namespace para
 

@@ -34,7 +34,6 @@ LogicalResult para::checkSchedule(func::FuncOp function, MeshAttr mesh) {
     if (!done[now].insert(m).second)
       return refuse() << " twice";
     // The passes of microbatches take turns; all else is apart.
-    auto isPass = [](Phase phase) { return phase == Phase::Forward || phase == Phase::Backward || phase == Phase::Weight; };
     for (auto &[other, all] : done) {
       if (other > now && !all.empty() && !(isPass(now) && isPass(other)))
         return refuse() << " after " << stringifyPhase(other);
