@@ -115,6 +115,13 @@ bool isStopped(int pid) {
   return state == 'T' || state == 't';
 }
 
+void tellFailure(const ControlBlock *block, int64_t rank, const std::string &line) {
+  if (block)
+    block->failure().tell(rank, line);
+  else
+    std::fprintf(stderr, "para: %s\n", line.c_str());
+}
+
 std::string whereIs(const ControlBlock &block, int64_t rank) {
   const RankBlock &peer = block.rank(rank);
   std::string op(peer.op, strnlen(peer.op, sizeof(peer.op)));

@@ -134,6 +134,9 @@ private:
   State *state = nullptr;
 };
 
+/// Where it is the job's first failure, as far as is known without a block: "para: " and the line go to stderr.
+void tellFailure(const ControlBlock *block, int64_t rank, const std::string &line);
+
 /// Whether a process has ended (zombies have).
 bool hasEnded(int pid);
 /// Whether a signal or a debugger holds it.

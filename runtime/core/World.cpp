@@ -18,12 +18,7 @@ int64_t availableCores() {
 
 bool World::coresAreScarce(int64_t threads) const { return numRanks * threads > availableCores(); }
 
-void World::tellFailure(const std::string &line) {
-  if (control())
-    control()->failure().tell(myRank, line);
-  else
-    std::fprintf(stderr, "para: %s\n", line.c_str());
-}
+void World::tellFailure(const std::string &line) { runtime::tellFailure(control(), myRank, line); }
 
 Status World::barrier() {
   std::vector<char> all;

@@ -42,11 +42,7 @@ char *para_context::scratchFor(int64_t bytes, const char *op) {
 }
 
 para_status para_context::fail(const char *op, const std::string &cause, para_status status) {
-  std::string line = format("rank %lld: %s: ", (long long)rank, op) + cause;
-  if (control)
-    control->failure().tell(rank, line);
-  else
-    std::fprintf(stderr, "para: %s\n", line.c_str());
+  tellFailure(control, rank, format("rank %lld: %s: ", (long long)rank, op) + cause);
   return status;
 }
 
