@@ -100,9 +100,6 @@ Error para::checkTogether(const DriverOptions &options) {
     return fail("--precision=" + options.precision + ": the type can be simulated on a machine (--machine SPEC --simulate) but not compiled" + (options.precision == "f8" ? " yet; f32, bf16, f16 and f64 can" : " with widths of its own; leave them out"));
   if (options.isGiven("--loss-scale") && options.precision != "f16" && !options.precision.empty())
     return fail(options.show("--loss-scale") + ": only f16 needs a loss scale (--precision=f16)");
-  if (!options.schedule.empty() && !(options.simulate && !options.machine.empty()) && !is_contained(getCompiledScheduleNames(), options.schedule))
-    return fail("--pipeline-schedule=" + options.schedule + ": the schedule can be simulated on a machine (--machine SPEC --simulate) but not compiled yet; " +
-                join(getCompiledScheduleNames(), ", ") + " can");
   if (options.reportKernels && (options.simulate || !is_contained({"exe", "shared", "lower", "llvm", "ptx"}, options.emit)))
     return fail("--report=kernels is about the device program, which is not made for " + (options.simulate ? stopOf(options) : "--emit=" + options.emit) + ": leave one of them out");
   if (Error error = checkFiles(options))

@@ -233,7 +233,7 @@ ArrayRef<Flag> para::getFlags() {
            return fail("'" + value + "' is none of 0, 1, 2, 3");
          return Error::success();
        }, {Need::Training, Need::Choice}, "it cuts the optimizer's state, gradients and parameters of training (--train)", {"0"}},
-      {"--pipeline-schedule", "S", "gpipe, 1f1b, zb-h1, zb-h2 (gradients of weights apart); to be simulated only, with --machine: interleaved:V (V chunks a stage), zb-v", Takes::Value,
+      {"--pipeline-schedule", "S", "order of microbatches in a pipeline: gpipe, 1f1b, interleaved:V (V parts of the model on each rank), zb-h1, zb-h2 (gradients of weights apart), zb-v (both)", Takes::Value,
        checked(&D::schedule, checkScheduleName),
        {Need::Choice}},
       {"--sequence-parallel", "off", "with tensor ranks: what lies between their products is cut along the sequence; off: never (default: with --machine, where it is faster; else never)", Takes::OptionalValue,

@@ -1,5 +1,7 @@
 #include "para/IR/Program.h"
 
+#include "para/IR/Phases.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -106,8 +108,5 @@ std::optional<Phase> para::getMarkedPhase(Location loc) {
 }
 
 Phase para::getPhase(Operation *op) {
-  for (NamedAttribute attribute : op->getDiscardableAttrs()) // asked often; no other attribute is a phase
-    if (auto phase = dyn_cast<PhaseAttr>(attribute.getValue()))
-      return phase.getValue();
-  return Phase::Forward;
+  return getChunkPhase(op).phase;
 }

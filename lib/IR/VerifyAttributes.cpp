@@ -1,5 +1,6 @@
 //===- VerifyAttributes.cpp - What our attributes on ops and values are ----===//
-#include "para/IR/ParaDialect.h"
+#include "para/IR/Phases.h"
+#include "para/IR/Program.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -51,6 +52,7 @@ const Rule kOpRules[] = {{"para.mesh", is<MeshAttr>, "a mesh"},
                          {"para.microbatches", isCount, "a count"},
                          {"para.batch", isCount, "a count"},
                          {"para.stage", isIndex, "the index of a stage"},
+                         {"para.places", is<DenseI64ArrayAttr>, "the pipeline's rank of each stage"},
                          {"para.phase", is<PhaseAttr>, "a phase"},
                          {"para.split", is<ShardingAttr>, "a sharding"},
                          {"para.target", is<ShardingAttr>, "a sharding"},
@@ -89,13 +91,14 @@ LogicalResult check(ArrayRef<Rule> rules, Operation *op, const Twine &where, Nam
   return success();
 }
 
-/// Stages are those of the module's mesh.
+/// Stages are those that the module has places for, one on each rank of the mesh's pipeline if it says nothing else.
 LogicalResult checkStage(Operation *op, const Twine &where, NamedAttribute attr) {
   if (attr.getName() != "para.stage")
     return success();
   auto module = op->getParentOfType<ModuleOp>();
   auto mesh = module ? module->getAttrOfType<MeshAttr>("para.mesh") : MeshAttr();
-  int64_t stage = cast<IntegerAttr>(attr.getValue()).getInt(), stages = mesh ? mesh.getSize("pipeline") : int64_t(1) << 20;
+  auto places = module ? module->getAttrOfType<DenseI64ArrayAttr>("para.places") : DenseI64ArrayAttr();
+  int64_t stage = cast<IntegerAttr>(attr.getValue()).getInt(), stages = places ? places.size() : mesh ? mesh.getSize("pipeline") : int64_t(1) << 20;
   if (stage >= stages)
     return op->emitError() << where << "para.stage is " << stage << ", where there are " << stages << " stages";
   return success();
@@ -152,6 +155,17 @@ LogicalResult ParaDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!suits)
       return op->emitError() << "para.target is " << target << ", which does not suit the result";
   }
+  if (auto places = dyn_cast<DenseI64ArrayAttr>(attr.getValue()); places && attr.getName() == "para.places") {
+    auto mesh = op->getAttrOfType<MeshAttr>("para.mesh");
+    for (int64_t rank = 0; rank < (mesh ? mesh.getSize("pipeline") : 1); ++rank)
+      if (!llvm::is_contained(places.asArrayRef(), rank))
+        return op->emitError() << "para.places is " << places << ", which has no stage for rank " << rank << " of the pipeline";
+    if (llvm::any_of(places.asArrayRef(), [&](int64_t rank) { return !mesh || rank < 0 || rank >= mesh.getSize("pipeline"); }))
+      return op->emitError() << "para.places is " << places << ", which names ranks that the mesh's pipeline does not have";
+  }
+  if (attr.getName() == "para.phase")
+    if (ChunkPhase phase = getChunkPhase(attr.getValue()); phase.chunk < 0 || (phase.chunk > 0 && !isPass(phase.phase)))
+      return op->emitError() << "para.phase is " << attr.getValue() << (phase.chunk < 0 ? ", which is no chunk" : ", where the phase is of all chunks");
   if (attr.getName() == "para.schedule")
     for (Attribute entry : cast<ArrayAttr>(attr.getValue())) {
       auto pair = dyn_cast<ArrayAttr>(entry);

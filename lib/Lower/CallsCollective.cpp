@@ -9,6 +9,7 @@
 #include "DType.h"
 #include "IndexMath.h"
 
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/Ops/TensorBuilder.h"
 
@@ -135,7 +136,7 @@ LogicalResult CallBuilder::formMessage(Operation *op, const Call &call) {
     // value, and a parameter may be written when the last microbatches' messages are under way.
     Value whole = op->getOperand(0);
     auto [x, offset] = contiguous(whole);
-    if (Operation *made = whole.getDefiningOp(), *wrote = x.getDefiningOp(); made && (wrote ? getPhase(wrote) != getPhase(made) : getPhase(made) != Phase::Setup))
+    if (Operation *made = whole.getDefiningOp(), *wrote = x.getDefiningOp(); made && (wrote ? getChunkPhase(wrote) != getChunkPhase(made) : getPhase(made) != Phase::Setup))
       x = whole, offset = 0;
     desc.push_back(attr("depth", call.depth));
     create(op, "send", x, offset, {}, desc);

@@ -179,7 +179,7 @@ private:
 
   std::vector<TileGroup> divide(const TileRegion &region) {
     std::vector<TileGroup> result;
-    SmallVector<std::pair<unsigned, Attribute>> times;
+    SmallVector<std::pair<ChunkPhase, Attribute>> times;
     auto groupOf = [&](Operation *op, bool byColumns) -> TileGroup & {
       for (auto [group, time] : llvm::zip_equal(result, times))
         if (group.byColumns == byColumns && time == timeOf(op))

@@ -71,9 +71,8 @@ void Grouping::collect() {
     Group group;
     group.ops.push_back(&op);
     group.opaque = !facts.get(&op).element;
-    group.phase = static_cast<unsigned>(getPhase(&op));
-    if (op.hasTrait<OpTrait::IsTerminator>())
-      group.phase = ~0u;
+    if (!op.hasTrait<OpTrait::IsTerminator>())
+      group.phase = getChunkPhase(&op);
     if (facts.get(&op).reduction)
       group.rows = sizeOf(op.getResult(0));
     groupOf[&op] = groups.size();

@@ -10,6 +10,8 @@
 
 #include "OpFacts.h"
 
+#include "para/IR/Phases.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -22,7 +24,7 @@ struct Group {
   int64_t rows = 0;                            ///< 0 while nothing fixes them
   int64_t strips = 0;                          ///< of rows, over which it sums columns beside what it does with each row; 0 if it does not
   bool opaque = false;                         ///< one op that is no kernel
-  unsigned phase = 0;
+  std::optional<ChunkPhase> phase;             ///< none: the function's end
 };
 
 /// Arguments that are overwritten while microbatches run.

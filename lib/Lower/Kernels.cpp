@@ -88,7 +88,7 @@ FailureOr<FormedKernels> para::formKernels(ModuleOp module) {
       if (!fused && !call)
         continue;
       result[func.getName()].push_back(fused ? describe(fused, facts) : describe(call));
-      result[func.getName()].back().phase = getPhase(&op);
+      result[func.getName()].back().phase = getChunkPhase(&op);
     }
   }
   return result;

@@ -7,6 +7,7 @@
 
 #include "para/IR/Phases.h"
 #include "para/IR/Program.h"
+#include "para/Lower/Messages.h"
 #include "para/Lower/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -35,19 +36,19 @@ public:
   }
 
   void run() {
-    SmallVector<Phase> phases;
+    SmallVector<ChunkPhase> phases;
     for (Attribute entry : func->getAttrOfType<ArrayAttr>("rt.actions"))
-      if (Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue(); !llvm::is_contained(phases, phase))
+      if (ChunkPhase phase = getChunkPhase(cast<ArrayAttr>(entry)[0]); !llvm::is_contained(phases, phase))
         phases.push_back(phase);
     if (phases.empty()) { // Nothing is computed, but results may be copies of arguments.
-      phases.push_back(Phase::Forward);
+      phases.push_back({Phase::Forward});
       func->setAttr("rt.actions", b.getArrayAttr(b.getArrayAttr({PhaseAttr::get(b.getContext(), Phase::Forward), b.getI64IntegerAttr(0), b.getI64IntegerAttr(0)})));
     }
     auto limits = limitUnderWay(func);
     for (auto call : func.getBody().front().getOps<rt::CallOp>())
       if (Operation *limit = limits.lookup(call))
         awaited[limit].push_back(call);
-    for (Phase phase : phases)
+    for (ChunkPhase phase : phases)
       buildSegment(phase, phase == phases.back(), phases);
   }
 
@@ -85,21 +86,21 @@ private:
   }
   NamedAttribute number(StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI64IntegerAttr(value)); }
 
-  void buildSegment(Phase phase, bool isLast, ArrayRef<Phase> phases) {
+  void buildSegment(ChunkPhase phase, bool isLast, ArrayRef<ChunkPhase> phases) {
     b.setInsertionPoint(func);
-    auto segment = rt::SegmentOp::create(b, func.getLoc(), segmentName(stage, static_cast<unsigned>(phase)), stage);
+    auto segment = rt::SegmentOp::create(b, func.getLoc(), segmentName(stage, phase), stage);
     b.createBlock(&segment.getBody());
     SmallVector<Operation *> ops;
     for (Operation &op : func.getBody().front().without_terminator())
-      if (getPhase(&op) == phase)
+      if (getChunkPhase(&op) == phase)
         ops.push_back(&op);
-    perMicrobatch = !runsOnce(phase);
+    perMicrobatch = !runsOnce(phase.phase);
     device.clear();
     // The message before must be gone when what it was sent from is written again (StageMessages.cpp).
     for (auto call : func.getBody().front().getOps<rt::CallOp>())
       if (auto waits = call->getAttrOfType<ArrayAttr>("rt.waits"))
         for (auto wait : waits.getAsRange<ArrayAttr>())
-          if (cast<PhaseAttr>(wait[0]).getValue() == phase)
+          if (getChunkPhase(wait[0]) == phase)
             make(call.getLoc(), "wait", {}, 1, {number("tag", tagOf(call)), number("back", cast<IntegerAttr>(wait[1]).getInt())});
     pending.clear();
     issued.clear();
@@ -123,7 +124,7 @@ private:
     pending.clear();
     for (Attribute entry : func->getAttrOfType<ArrayAttr>("rt.copies")) {
       auto copy = cast<ArrayAttr>(entry);
-      Phase at = cast<PhaseAttr>(copy[0]).getValue();
+      ChunkPhase at = getChunkPhase(copy[0]);
       if (at == phase || (isLast && !llvm::is_contained(phases, at)))
         make(func.getLoc(), "copy", {copy[1], copy[2]}, 0, b.getNamedAttr("bytes", copy[3]));
     }
@@ -313,11 +314,7 @@ struct LowerToRtPass : public para::impl::LowerToRtPassBase<LowerToRtPass> {
       SegmentBuilder(getOperation(), func, stage, communicators, kernels, /*merges=*/target != "host").run();
     eraseUnused();
     SmallVector<Attribute> lists(communicators.begin(), communicators.end());
-    // Which stages talk to which: a back end may want a channel for each.
-    std::set<std::pair<int64_t, int64_t>> pairs;
-    getOperation().walk([&](rt::SendOp send) { pairs.insert({send->getParentOfType<rt::SegmentOp>().getStage(), send.getPeer()}); });
-    SmallVector<std::pair<int64_t, int64_t>> messages(pairs.begin(), pairs.end());
-    if (failed(writeManifest(getOperation(), ArrayAttr::get(&getContext(), lists), target, messages)))
+    if (failed(writeManifest(getOperation(), ArrayAttr::get(&getContext(), lists), target)) || failed(assignChannels(getOperation())))
       return signalPassFailure();
     for (func::FuncOp func : funcs)
       func.erase();

@@ -15,8 +15,8 @@ using namespace mlir;
 using namespace para;
 namespace json = llvm::json;
 
-std::string para::segmentName(int64_t stage, unsigned phase) {
-  return "stage" + std::to_string(stage) + "." + stringifyPhase(static_cast<Phase>(phase)).str();
+std::string para::segmentName(int64_t stage, ChunkPhase phase) {
+  return "stage" + std::to_string(stage) + (phase.chunk ? ".chunk" + std::to_string(phase.chunk) : "") + "." + stringifyPhase(phase.phase).str();
 }
 
 static json::Array integers(ArrayRef<int64_t> values) {
@@ -99,8 +99,7 @@ static FailureOr<json::Object> describeStage(func::FuncOp func, int64_t stage, i
   json::Array actions, tensors;
   for (Attribute entry : func->getAttrOfType<ArrayAttr>("rt.actions")) {
     auto triple = cast<ArrayAttr>(entry);
-    Phase phase = cast<PhaseAttr>(triple[0]).getValue();
-    actions.push_back(json::Object{{"segment", segmentName(stage, static_cast<unsigned>(phase))},
+    actions.push_back(json::Object{{"segment", segmentName(stage, getChunkPhase(triple[0]))},
                                    {"microbatch", cast<IntegerAttr>(triple[1]).getInt()}, {"slot", cast<IntegerAttr>(triple[2]).getInt()}});
   }
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
@@ -153,7 +152,7 @@ static void noteFileSizes(json::Array &stages, StringRef directory) {
     }
 }
 
-LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, StringRef target, ArrayRef<std::pair<int64_t, int64_t>> messages) {
+LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, StringRef target) {
   json::Object manifest;
   if (auto given = module->getAttrOfType<StringAttr>("para.manifest")) {
     llvm::Expected<json::Value> parsed = json::parse(given.getValue());
@@ -185,11 +184,6 @@ LogicalResult para::writeManifest(ModuleOp module, ArrayAttr communicators, Stri
   for (Attribute axes : communicators)
     lists.push_back(json::Object{{"axes", axisNames(cast<ArrayAttr>(axes))}});
   manifest["communicators"] = std::move(lists);
-  json::Array pairs;
-  for (auto [from, to] : messages)
-    pairs.push_back(json::Array{from, to});
-  if (!pairs.empty())
-    manifest["messages"] = std::move(pairs);
   llvm::StringMap<int64_t> primary;
   int64_t stage = 0;
   for (auto func : module.getOps<func::FuncOp>()) {

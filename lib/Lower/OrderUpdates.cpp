@@ -1,4 +1,5 @@
 //===- OrderUpdates.cpp - When gradients are reduced and parameters updated ---===//
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
@@ -53,8 +54,8 @@ public:
       if (isPostponed[i])
         continue;
       place(i);
-      last = getPhase(ops[i]);
-      hasGradients |= last >= Phase::Backward;
+      last = getChunkPhase(ops[i]);
+      hasGradients |= last.phase >= Phase::Backward;
       if (hasGradients)
         placeReady(true);
     }
@@ -117,7 +118,7 @@ private:
         return;
       ready.erase(ready.begin());
       if (onlyAdvanced)
-        ops[i]->setAttr("para.phase", PhaseAttr::get(func.getContext(), last));
+        ops[i]->setAttr("para.phase", getAttr(last, func.getContext()));
       place(i);
     }
   }
@@ -131,7 +132,7 @@ private:
   std::set<Rank> ready;
   std::vector<unsigned> placed;
   std::vector<bool> isPostponed, isAdvanced;
-  Phase last = Phase::Prepare; ///< of what was placed last and is not postponed
+  ChunkPhase last; ///< of what was placed last and is not postponed
 };
 
 struct OrderUpdatesPass : public para::impl::OrderUpdatesPassBase<OrderUpdatesPass> {

@@ -2,6 +2,7 @@
 #include "OpFacts.h"
 #include "UnderWay.h"
 
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/Lower/Passes.h"
 
@@ -24,7 +25,7 @@ struct PlaceSumsPass : public para::impl::PlaceSumsPassBase<PlaceSumsPass> {
       for (auto message : func.getBody().front().getOps<rt::CallOp>())
         if (Operation *limit = limits.lookup(message))
           for (Operation *user : message->getUsers())
-            if (isAccumulate(user) && getPhase(user) == getPhase(message) && limit->isBeforeInBlock(user))
+            if (isAccumulate(user) && getChunkPhase(user) == getChunkPhase(message) && limit->isBeforeInBlock(user))
               user->moveBefore(limit);
     }
   }

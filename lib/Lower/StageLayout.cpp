@@ -6,30 +6,60 @@
 #include "mlir/IR/Builders.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
 
+StageMemory::Holding StageMemory::findHolding(int64_t chunk) {
+  std::set<ChunkPhase> phases;
+  Holding holding;
+  for (auto &[v, where] : places) {
+    const Buffer &buffer = buffers[where.buffer];
+    if (buffer.place != Place::Slot || !v.getDefiningOp() || (chunk >= 0 && buffer.chunk != chunk))
+      continue;
+    phases.insert(getChunkPhase(v.getDefiningOp()));
+    holding.depth = std::max(holding.depth, getDepth(v));
+    for (Operation *user : v.getUsers())
+      phases.insert(getChunkPhase(user));
+  }
+  holding.first.assign(microbatches, -1);
+  holding.last.assign(microbatches, -1);
+  for (auto [i, action] : llvm::enumerate(actions))
+    if (phases.count(action.phase) && perMicrobatch(action.phase.phase)) {
+      if (holding.first[action.microbatch] < 0)
+        holding.first[action.microbatch] = i;
+      holding.last[action.microbatch] = i;
+    }
+  return holding;
+}
+
+void StageMemory::assignRings() {
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    Holding holding = findHolding(chunk);
+    // With too few two microbatches would hold one of them at a time.
+    auto isEnough = [&](int64_t ring) {
+      for (int64_t m = 0; m < microbatches; ++m)
+        for (int64_t other = m + ring; other < microbatches; other += ring)
+          if (holding.first[m] >= 0 && holding.first[other] >= 0 && holding.last[m] >= holding.first[other] && holding.last[other] >= holding.first[m])
+            return false;
+      return true;
+    };
+    int64_t ring = std::clamp<int64_t>(holding.depth, 1, microbatches);
+    while (ring < microbatches && !isEnough(ring))
+      ++ring;
+    for (Buffer &buffer : buffers)
+      if (buffer.place == Place::Slot && buffer.chunk == chunk)
+        buffer.ring = ring;
+  }
+}
+
 void StageMemory::assignSlots() {
+  if (chunks > 1 && microbatches > 1)
+    return assignRings();
   // A microbatch holds a slot from the first segment that writes it to the last that reads it. What is sent from there may be under way for
   // some more microbatches.
-  llvm::DenseSet<int> phases;
-  int64_t depth = 0;
-  for (auto &[v, where] : places) {
-    if (buffers[where.buffer].place != Place::Slot || !v.getDefiningOp())
-      continue;
-    phases.insert(static_cast<int>(getPhase(v.getDefiningOp())));
-    depth = std::max(depth, getDepth(v));
-    for (Operation *user : v.getUsers())
-      phases.insert(static_cast<int>(getPhase(user)));
-  }
-  std::vector<int64_t> first(microbatches, -1), last(microbatches, -1);
-  for (auto [i, action] : llvm::enumerate(actions))
-    if (phases.contains(static_cast<int>(action.phase)) && perMicrobatch(action.phase)) {
-      if (first[action.microbatch] < 0)
-        first[action.microbatch] = i;
-      last[action.microbatch] = i;
-    }
+  auto [first, last, depth] = findHolding(-1);
   std::vector<int64_t> freeAt, hadBy; // by slot, the last action that uses it and its microbatch
   std::vector<int64_t> slotOf(microbatches, 0), order;
   for (int64_t m = 0; m < microbatches; ++m)
@@ -48,7 +78,7 @@ void StageMemory::assignSlots() {
   }
   slots = std::max<int64_t>(1, freeAt.size());
   for (StageAction &action : actions)
-    action.slot = perMicrobatch(action.phase) ? slotOf[action.microbatch] : 0;
+    action.slot = perMicrobatch(action.phase.phase) ? slotOf[action.microbatch] : 0;
 }
 
 void StageMemory::pack() {
@@ -71,7 +101,8 @@ void StageMemory::pack() {
       buffers[number].offset = base + plan.offset;
     return bytes;
   };
-  if (slots == 1) {
+  bool hasRings = chunks > 1 && microbatches > 1;
+  if (slots == 1 && !hasRings) {
     slotBase = fixed;
     slotBytes = 0;
     arenaBytes = fixed + packKind(fixed, [](const Buffer &b) { return b.place != Place::Fixed; });
@@ -79,6 +110,20 @@ void StageMemory::pack() {
   }
   int64_t shared = packKind(fixed, [](const Buffer &b) { return b.place == Place::Step || b.place == Place::Temporary; });
   slotBase = fixed + shared;
+  if (hasRings) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      auto isHere = [&](const Buffer &b) { return b.place == Place::Slot && b.chunk == chunk; };
+      int64_t block = packKind(slotBase, isHere), ring = 1;
+      for (Buffer &buffer : buffers)
+        if (isHere(buffer)) {
+          ring = buffer.ring;
+          buffer.block = block;
+        }
+      slotBase += ring * block;
+    }
+    arenaBytes = slotBase;
+    return;
+  }
   slotBytes = packKind(slotBase, [](const Buffer &b) { return b.place == Place::Slot; });
   arenaBytes = slotBase + slots * slotBytes;
 }
@@ -95,8 +140,10 @@ LogicalResult StageMemory::verify() {
     const Where &where = places[v];
     const Buffer &buffer = buffers[where.buffer];
     Operation *op = v.getDefiningOp();
-    int64_t begin = buffer.offset + (buffer.place == Place::Fixed ? 0 : where.offset) + (buffer.place == Place::Slot ? slot * slotBytes : 0);
-    int64_t id = where.buffer + (buffer.place == Place::Slot ? slot * static_cast<int64_t>(buffers.size()) : 0);
+    bool isRing = buffer.place == Place::Slot && buffer.ring;
+    int64_t number = isRing ? microbatch % buffer.ring : slot;
+    int64_t begin = buffer.offset + (buffer.place == Place::Fixed ? 0 : where.offset) + (buffer.place == Place::Slot ? number * (isRing ? buffer.block : slotBytes) : 0);
+    int64_t id = where.buffer + (buffer.place == Place::Slot ? number * static_cast<int64_t>(buffers.size()) : 0);
     int64_t bytes = !op || buffer.place == Place::Fixed ? buffer.bytes : bytesOf(v);
     auto [it, fresh] = live.try_emplace({v.getAsOpaquePointer(), keyOf(v, microbatch)}, LiveRange{begin, begin + bytes, now, now, static_cast<int>(id)});
     it->second.last = now;
@@ -108,7 +155,7 @@ LogicalResult StageMemory::verify() {
   for (const StageAction &action : actions) {
     for (Operation &op : func.getBody().front().without_terminator()) {
       ++now;
-      if (getPhase(&op) != action.phase)
+      if (getChunkPhase(&op) != action.phase)
         continue;
       for (Value v : op.getOperands()) {
         if (v.getDefiningOp() && !live.count({v.getAsOpaquePointer(), keyOf(v, action.microbatch)}))
@@ -148,7 +195,7 @@ void StageMemory::annotate() {
   Builder b(func.getContext());
   llvm::MapVector<Operation *, SmallVector<Attribute>> ofSends;
   for (const Wait &wait : waits)
-    ofSends[wait.send].push_back(b.getArrayAttr({PhaseAttr::get(func.getContext(), wait.phase), b.getI64IntegerAttr(wait.back)}));
+    ofSends[wait.send].push_back(b.getArrayAttr({getAttr(wait.phase, func.getContext()), b.getI64IntegerAttr(wait.back)}));
   for (auto &[send, list] : ofSends)
     send->setAttr("rt.waits", b.getArrayAttr(list));
   for (BlockArgument v : func.getArguments())
@@ -163,7 +210,7 @@ void StageMemory::annotate() {
   SmallVector<Attribute> list;
   for (const Copy &copy : copies) {
     rt::AddressAttr from = addressOf(places[copy.from]), to = addressOf(copy.to);
-    list.push_back(b.getArrayAttr({PhaseAttr::get(func.getContext(), copy.phase), from, to, b.getI64IntegerAttr(copy.bytes)}));
+    list.push_back(b.getArrayAttr({getAttr(copy.phase, func.getContext()), from, to, b.getI64IntegerAttr(copy.bytes)}));
   }
   func->setAttr("rt.copies", b.getArrayAttr(list));
   for (unsigned i = 0; i < terminator->getNumOperands(); ++i) {
@@ -173,7 +220,7 @@ void StageMemory::annotate() {
   }
   SmallVector<Attribute> sequence;
   for (const StageAction &action : actions)
-    sequence.push_back(b.getArrayAttr({PhaseAttr::get(func.getContext(), action.phase), b.getI64IntegerAttr(action.microbatch), b.getI64IntegerAttr(action.slot)}));
+    sequence.push_back(b.getArrayAttr({getAttr(action.phase, func.getContext()), b.getI64IntegerAttr(action.microbatch), b.getI64IntegerAttr(action.slot)}));
   func->setAttr("rt.actions", b.getArrayAttr(sequence));
   func->setAttr("rt.arena_bytes", b.getI64IntegerAttr(arenaBytes));
   func->setAttr("rt.slots", b.getI64IntegerAttr(slots));

@@ -41,32 +41,32 @@ LogicalResult StageMemory::run() {
 }
 
 void StageMemory::readSchedule() {
-  llvm::DenseSet<int> present;
-  for (Operation &op : func.getBody().front().without_terminator())
-    present.insert(static_cast<int>(getPhase(&op)));
-  auto add = [&](Phase phase, int64_t microbatch) {
-    if (present.contains(static_cast<int>(phase)))
+  std::set<ChunkPhase> present;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    present.insert(getChunkPhase(&op));
+    chunks = std::max(chunks, getChunkPhase(&op).chunk + 1);
+  }
+  auto add = [&](ChunkPhase phase, int64_t microbatch) {
+    if (present.count(phase))
       actions.push_back({phase, microbatch});
   };
-  if (auto schedule = func->getAttrOfType<ArrayAttr>("para.schedule")) {
-    for (Attribute entry : schedule) {
-      auto pair = cast<ArrayAttr>(entry);
-      add(cast<PhaseAttr>(pair[0]).getValue(), cast<IntegerAttr>(pair[1]).getInt());
-    }
+  if (func->hasAttr("para.schedule")) {
+    for (const ScheduledPhase &entry : para::readSchedule(func))
+      add(entry.phase, entry.microbatch);
     return;
   }
   for (int64_t m = 0; m < microbatches; ++m)
-    add(Phase::Prepare, m);
-  add(Phase::Setup, 0);
+    add({Phase::Prepare}, m);
+  add({Phase::Setup}, 0);
   for (int64_t m = 0; m < microbatches; ++m) {
-    add(Phase::Forward, m);
-    add(Phase::Backward, m);
+    add({Phase::Forward}, m);
+    add({Phase::Backward}, m);
   }
-  add(Phase::Update, 0);
+  add({Phase::Update}, 0);
 }
 
 int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t last) {
-  buffers.push_back({place, bytes, 0, first, last, -1, 0});
+  buffers.push_back({place, bytes, 0, first, last, 0, -1, 0});
   return buffers.size() - 1;
 }
 
@@ -84,15 +84,15 @@ int64_t StageMemory::completionOf(rt::CallOp call) {
   int64_t wanted = limit ? time[limit] : INT64_MAX, end = time[call];
   for (Value result : call.getResults())
     for (Operation *user : result.getUsers())
-      if (getPhase(user) == getPhase(call))
+      if (getChunkPhase(user) == getChunkPhase(call))
         wanted = std::min(wanted, time[user]);
-  for (Operation *op = call; op && !op->hasTrait<OpTrait::IsTerminator>() && getPhase(op) == getPhase(call); op = op->getNextNode())
+  for (Operation *op = call; op && !op->hasTrait<OpTrait::IsTerminator>() && getChunkPhase(op) == getChunkPhase(call); op = op->getNextNode())
     end = time[op];
   return std::min(wanted, end);
 }
 
 int64_t StageMemory::getFirst(Operation *op, int64_t depth) {
-  return depth && microbatches > 1 && getPhase(op) > Phase::Forward ? 0 : time[op];
+  return depth && microbatches > 1 && ChunkPhase{Phase::Forward} < getChunkPhase(op) ? 0 : time[op];
 }
 
 int64_t StageMemory::lastUse(Value v) {
@@ -228,7 +228,7 @@ void StageMemory::placeResults() {
       places[v] = target;
       continue;
     }
-    copies.push_back({made ? getPhase(made) : Phase::Update, v, target, bytesOf(v)});
+    copies.push_back({made ? getChunkPhase(made) : ChunkPhase{Phase::Update}, v, target, bytesOf(v)});
     func.setResultAttr(i, "rt.address", rt::AddressAttr::get(func.getContext(), target.buffer, target.offset, -1, 0)); // resolved later
   }
 }
@@ -245,19 +245,19 @@ bool StageMemory::isAccumulated(Value v) {
 StageMemory::Place StageMemory::placeOf(Value v) {
   if (isAccumulated(v)) // all microbatches add to one place, whoever reads the sum
     return Place::Step;
-  Phase phase = getPhase(v.getDefiningOp());
+  ChunkPhase phase = getChunkPhase(v.getDefiningOp());
   bool crosses = false, leaves = false;
   Operation *terminator = func.getBody().front().getTerminator();
   for (Operation *user : v.getUsers()) {
     if (user == terminator)
       continue;
-    crosses |= getPhase(user) != phase;
+    crosses |= getChunkPhase(user) != phase;
     leaves |= !perMicrobatch(getPhase(user));
   }
   if (!crosses) // A message may be under way until a later microbatch.
     return getDepth(v) ? Place::Fixed : Place::Temporary;
   // What the microbatches add up, and what is made once for all of them.
-  return !perMicrobatch(phase) || leaves ? Place::Step : Place::Slot;
+  return !perMicrobatch(phase.phase) || leaves ? Place::Step : Place::Slot;
 }
 
 bool StageMemory::shareInput(Operation *op, Value result) {
@@ -271,7 +271,7 @@ bool StageMemory::shareInput(Operation *op, Value result) {
   for (Value v : op->getOperands()) {
     auto it = places.find(v);
     if (!v.getDefiningOp() || it == places.end() || bytesOf(v) != bytesOf(result) || placeOf(v) != placeOf(result) ||
-        elementBytes(v.getType()) != elementBytes(result.getType()))
+        elementBytes(v.getType()) != elementBytes(result.getType()) || getChunkPhase(v.getDefiningOp()).chunk != getChunkPhase(op).chunk)
       continue;
     Buffer &buffer = buffers[it->second.buffer];
     bool once = llvm::all_of(v.getUsers(), [&](Operation *user) { return time[user] <= time[op]; });
@@ -324,6 +324,7 @@ void StageMemory::placeValues() {
         if (copy.from == v)
           last = end;
       places[v] = {newBuffer(place, bytesOf(v), first, last), 0};
+      buffers.back().chunk = getChunkPhase(&op).chunk;
       if (place == Place::Fixed && perMicrobatch(getPhase(&op)))
         makeRing(places[v].buffer, getDepth(v));
     }
@@ -345,8 +346,9 @@ void StageMemory::placeBucket(rt::CallOp call) {
     auto it = places.find(in);
     bool isOwn = in.getDefiningOp() && it != places.end() && it->second.offset == 0 && buffers[it->second.buffer].place != Place::Fixed &&
                  buffers[it->second.buffer].bytes == bytesOf(in) &&
+                 buffers[it->second.buffer].chunk == getChunkPhase(call).chunk &&
                  llvm::count_if(places, [&](auto &p) { return p.second.buffer == it->second.buffer; }) == 1 && in.hasOneUse();
-    isOwn &= depth == 0 || getPhase(in.getDefiningOp()) == getPhase(call); // else it would be written before the last message is waited for
+    isOwn &= depth == 0 || getChunkPhase(in.getDefiningOp()) == getChunkPhase(call); // else it would be written before the last message is waited for
     if (isOwn)
       own.push_back(in);
     else
@@ -378,6 +380,7 @@ void StageMemory::placeBucket(rt::CallOp call) {
   if (place == Place::Temporary && depth)
     place = Place::Fixed;
   int bucket = newBuffer(place, bytes, first, last);
+  buffers[bucket].chunk = getChunkPhase(call).chunk;
   if (place == Place::Fixed)
     makeRing(bucket, depth);
   for (auto [in, out, offset] : llvm::zip_equal(call.getInputs(), call.getResults(), offsets)) {

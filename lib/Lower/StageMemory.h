@@ -2,7 +2,8 @@
 //
 // Where values live. Arguments, outputs and what lasts for a step have places of their own. What a microbatch makes in one segment
 // and needs in a later one lies in a slot; there are as many slots as microbatches are under way at once. With one slot all of
-// that and the temporaries share bytes by lifetime.
+// that and the temporaries share bytes by lifetime. Where a rank has several chunks of the model each has slots of its own, which its
+// microbatches take in turn.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LOWER_STAGEMEMORY_H
@@ -22,7 +23,7 @@
 namespace para {
 
 struct StageAction {
-  Phase phase;
+  ChunkPhase phase;
   int64_t microbatch, slot = 0;
 };
 
@@ -38,6 +39,7 @@ private:
     Place place;
     int64_t bytes, block = 0; ///< bytes of all, step from microbatch to microbatch
     int64_t first, last;
+    int64_t chunk = 0; ///< that makes it
     int64_t offset = -1;
     int64_t ring = 0; ///< blocks are used in turn
   };
@@ -48,6 +50,13 @@ private:
 
   void readSchedule();
   void assignSlots();
+  /// For how long each microbatch holds what passes keep in the slots of a chunk (of all chunks: -1).
+  struct Holding {
+    std::vector<int64_t> first, last; ///< actions, by microbatch; -1 where it holds nothing
+    int64_t depth = 0;                ///< of messages from there
+  };
+  Holding findHolding(int64_t chunk);
+  void assignRings();
   void placeArguments();
   void placeResults();
   void placeValues();
@@ -94,17 +103,18 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> limits; ///< of messages under way
   struct Wait {
     rt::CallOp send;
-    Phase phase;  ///< before which it is waited for
-    int64_t back; ///< the message of so many microbatches ago
+    ChunkPhase phase; ///< before which it is waited for
+    int64_t back;     ///< the message of so many microbatches ago
   };
   std::vector<Wait> waits;
   std::vector<StageAction> actions;
+  int64_t chunks = 1; ///< of the model, on this rank
   int64_t slots = 1, slotBytes = 0, slotBase = 0, arenaBytes = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> time;
   std::vector<Buffer> buffers;
   llvm::MapVector<mlir::Value, Where> places;
   struct Copy {
-    Phase phase;
+    ChunkPhase phase;
     mlir::Value from;
     Where to;
     int64_t bytes;

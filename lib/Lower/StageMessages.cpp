@@ -29,7 +29,7 @@ int64_t StageMemory::getDistance(Value v) {
   int64_t distance = microbatches;
   std::vector<int64_t> hadBy(slots, -1);
   for (const StageAction &action : actions)
-    if (action.phase == getPhase(v.getDefiningOp())) {
+    if (action.phase == getChunkPhase(v.getDefiningOp())) {
       int64_t before = std::exchange(hadBy[action.slot], action.microbatch);
       if (before >= 0)
         distance = std::min(distance, action.microbatch - before);
@@ -42,8 +42,8 @@ void StageMemory::placeWaits() {
   for (rt::CallOp send : sendsOf(func)) {
     Value v = send.getInputs()[0];
     if (Operation *made = v.getDefiningOp()) {
-      Phase phase = getPhase(made);
-      waits.push_back({send, phase, perMicrobatch(phase) ? getDistance(v) : 0});
+      ChunkPhase phase = getChunkPhase(made);
+      waits.push_back({send, phase, perMicrobatch(phase.phase) ? getDistance(v) : 0});
       continue;
     }
     // An argument is written where its update is made.
@@ -51,7 +51,7 @@ void StageMemory::placeWaits() {
     for (unsigned i = 0; i < func.getNumResults(); ++i)
       if (auto updates = func.getResultAttrOfType<StringAttr>(i, "para.updates"); updates && func.getArgument(getArgIndex(func, updates.getValue())) == v) {
         Operation *made = terminator->getOperand(i).getDefiningOp();
-        waits.push_back({send, made ? getPhase(made) : Phase::Update, 0});
+        waits.push_back({send, made ? getChunkPhase(made) : ChunkPhase{Phase::Update}, 0});
       }
   }
 }
@@ -73,7 +73,7 @@ LogicalResult StageMemory::checkMessages() {
       int64_t begin = getOffset(where, action);
       for (const Message &message : underWay)
         if (begin < message.end && message.begin < begin + bytes)
-          return emitError(loc) << "the memory plan is wrong: in " << stringifyPhase(action.phase) << " of microbatch " << action.microbatch << " writes over the message of '"
+          return emitError(loc) << "the memory plan is wrong: in " << describePhase(action.phase) << " of microbatch " << action.microbatch << " writes over the message of '"
                                 << getNodeName(message.send->getLoc()) << "' of microbatch " << message.microbatch << ", which is not waited for";
       return success();
     };
@@ -81,7 +81,7 @@ LogicalResult StageMemory::checkMessages() {
       if (wait.phase == action.phase)
         llvm::erase_if(underWay, [&](const Message &message) { return message.send == wait.send && message.microbatch == action.microbatch - wait.back; });
     for (Operation &op : func.getBody().front().without_terminator()) {
-      if (getPhase(&op) != action.phase)
+      if (getChunkPhase(&op) != action.phase)
         continue;
       for (Value v : op.getResults())
         if (failed(write(places[v], bytesOf(v), op.getLoc())))

@@ -12,7 +12,7 @@ bool para::isMatrixProduct(Operation *op) {
   return call && call->kind == LibraryCall::Matmul;
 }
 
-std::pair<unsigned, Attribute> para::timeOf(Operation *op) { return {static_cast<unsigned>(getPhase(op)), op->getAttr("para.repeats")}; }
+std::pair<ChunkPhase, Attribute> para::timeOf(Operation *op) { return {getChunkPhase(op), op->getAttr("para.repeats")}; }
 
 namespace {
 class Grower {

@@ -4,6 +4,8 @@
 
 #include "Tiles.h"
 
+#include "para/IR/Phases.h"
+
 #include "llvm/ADT/SetVector.h"
 
 namespace para {
@@ -27,7 +29,7 @@ struct TileRegion {
 /// A call of a library for a product of matrices.
 bool isMatrixProduct(mlir::Operation *op);
 /// When an op runs, and whether it computes something again.
-std::pair<unsigned, mlir::Attribute> timeOf(mlir::Operation *op);
+std::pair<ChunkPhase, mlir::Attribute> timeOf(mlir::Operation *op);
 
 } // namespace para
 

@@ -2,6 +2,7 @@
 
 #include "OpFacts.h"
 
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 
 #include <deque>
@@ -12,7 +13,7 @@ using namespace para;
 
 /// Whether it keeps more than it makes, as a reduce-scatter does, and nobody in its segment wants the result but to add it up over microbatches.
 static bool waitsLong(rt::CallOp call) {
-  auto isLater = [&](Operation *user) { return getPhase(user) != getPhase(call) || isAccumulate(user); };
+  auto isLater = [&](Operation *user) { return getChunkPhase(user) != getChunkPhase(call) || isAccumulate(user); };
   return call.getCallee() == "reduce_scatter" && llvm::all_of(call->getUsers(), isLater);
 }
 
@@ -24,10 +25,10 @@ static int64_t bytesRead(rt::CallOp call) {
 }
 
 llvm::DenseMap<Operation *, Operation *> para::limitUnderWay(func::FuncOp func) {
-  std::map<Phase, SmallVector<rt::CallOp>> messages;
+  std::map<ChunkPhase, SmallVector<rt::CallOp>> messages;
   for (auto call : func.getBody().front().getOps<rt::CallOp>())
     if (waitsLong(call))
-      messages[getPhase(call)].push_back(call);
+      messages[getChunkPhase(call)].push_back(call);
   llvm::DenseMap<Operation *, Operation *> limits;
   for (auto &[phase, calls] : messages) {
     int64_t largest = 0, bytes = 0;

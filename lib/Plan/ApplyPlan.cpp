@@ -3,6 +3,7 @@
 #include "para/Partition/Projection.h"
 #include "para/Plan/NamedValues.h"
 #include "para/Plan/Plan.h"
+#include "para/Schedule/Schedule.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
@@ -42,7 +43,8 @@ public:
 
   LogicalResult run() {
     main->getParentOfType<ModuleOp>()->setAttr("para.mesh", mesh);
-    if (failed(assignStages(main, plan.pipeline, plan.stages)))
+    placeStages();
+    if (failed(assignStages(main, plan.getNumStages(), plan.stages)))
       return failure();
     std::map<unsigned, Sharding> cuts = findTensorCuts(main, mesh);
     if (plan.sequenceParallel && cuts.empty())
@@ -79,6 +81,18 @@ public:
   }
 
 private:
+  /// Says where stages lie if there are more than ranks.
+  void placeStages() {
+    ModuleOp module = main->getParentOfType<ModuleOp>();
+    module->removeAttr("para.places");
+    Schedule schedule = llvm::cantFail(makeSchedule(plan.schedule, plan.pipeline, plan.microbatches)); // the name was checked
+    SmallVector<int64_t> places;
+    for (int64_t stage = 0; stage < plan.getNumStages(); ++stage)
+      places.push_back(schedule.getPlace(stage).first);
+    if (plan.getNumStages() > plan.pipeline)
+      module->setAttr("para.places", DenseI64ArrayAttr::get(ctx, places));
+  }
+
   /// Finds the values that are asked for.
   LogicalResult readConstraints() {
     NamedValues values(main);

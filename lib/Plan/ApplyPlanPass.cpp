@@ -1,6 +1,7 @@
 #include "para/IR/Program.h"
 #include "para/Plan/Passes.h"
 #include "para/Plan/Plan.h"
+#include "para/Schedule/Schedule.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,11 +23,16 @@ struct ApplyPlanPass : para::impl::ApplyPlanPassBase<ApplyPlanPass> {
     plan.tensor = tensor;
     plan.pipeline = stages;
     plan.microbatches = microbatches;
+    plan.schedule = schedule;
     plan.zero = zero;
     plan.recompute = recompute;
     plan.sequenceParallel = sequenceParallel;
     if (!llvm::is_contained(para::getRecomputeNames(), plan.recompute)) {
       getOperation().emitError() << "recompute is '" << plan.recompute << "', which is none of " << llvm::join(para::getRecomputeNames(), ", ");
+      return signalPassFailure();
+    }
+    if (llvm::Error error = para::checkScheduleName(plan.schedule)) {
+      getOperation().emitError() << llvm::toString(std::move(error));
       return signalPassFailure();
     }
     if (failed(main) || failed(para::applyPlan(*main, plan)))

@@ -48,6 +48,8 @@ std::string para::listPlanAxes() { return "data, expert, context, tensor, pipeli
 /// Axes that most plans have are written in any case.
 static bool isUsual(const PlanAxis &axis) { return axis.name != "expert" && axis.name != "context"; }
 
+int64_t Plan::getNumStages() const { return pipeline > 1 ? pipeline * getScheduleChunks(schedule) : 1; }
+
 MeshAttr Plan::getMesh(MLIRContext *ctx) const {
   Builder builder(ctx);
   SmallVector<StringRef> names;
@@ -194,9 +196,9 @@ llvm::Expected<Plan> Plan::fromJson(const llvm::json::Value &value) {
       auto number = stage.getAsInteger();
       if (!number)
         return fail("the stage of '" + llvm::StringRef(node) + "' is not a number");
-      if (*number < 0 || *number >= plan.pipeline)
+      if (*number < 0 || *number >= plan.getNumStages())
         return fail("'" + llvm::StringRef(node) + "' is on stage " + llvm::Twine(*number) + ", and stages of the plan's mesh are 0 to " +
-                    llvm::Twine(plan.pipeline - 1) + " ('pipeline')");
+                    llvm::Twine(plan.getNumStages() - 1) + " ('pipeline')");
       plan.stages[llvm::StringRef(node).str()] = *number;
     }
   if (llvm::Error error = checkRecipeWords(plan.recipe, plan, [&](llvm::StringRef key) { return object->get(key) != nullptr; }))

@@ -65,7 +65,7 @@ std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stag
   if (!options.request.schedule.empty())
     return {options.request.schedule};
   std::vector<std::string> schedules = {"1f1b"};
-  if (stages > 1 && microbatches >= stages && !options.onlyCompiled)
+  if (stages > 1 && microbatches >= stages && !options.oneStageARank)
     for (int64_t chunks : {2, 4, 8})
       if (int64_t(layers) >= chunks * stages)
         schedules.push_back("interleaved:" + std::to_string(chunks));

@@ -26,7 +26,7 @@ int64_t bytesOf(Type type) {
 
 struct Segment {
   double compute = 0, communication = 0;
-  SmallVector<int64_t> receivesFrom; ///< what these stages send in the same phase of the same microbatch
+  SmallVector<std::pair<int64_t, ChunkPhase>> receivesFrom; ///< what these stages send in these phases of the same microbatch
   SmallVector<int64_t> joins;        ///< what these have when all their passes are over: gradients of tied parameters
 };
 
@@ -47,12 +47,16 @@ double getSeconds(const Device &device, const FormedKernel &formed) {
 
 class StagePricer {
 public:
-  StagePricer(func::FuncOp function, MeshAttr mesh, const Machine &machine) : function(function), mesh(mesh), machine(machine) {}
+  /// `senders`: when what a stage sends under a tag is sent.
+  using Senders = std::map<std::pair<int64_t, int64_t>, ChunkPhase>;
+  StagePricer(func::FuncOp function, MeshAttr mesh, const Machine &machine, const Senders &senders) : function(function), mesh(mesh), machine(machine), senders(senders) {}
 
   /// `formed`: the kernels of the program if they are known; or else they are guessed from the ops.
   void run(const std::vector<FormedKernel> *formed) {
-    for (Operation &op : function.getBody().front().without_terminator())
+    for (Operation &op : function.getBody().front().without_terminator()) {
       add(&op);
+      chunks = std::max(chunks, getChunkPhase(&op).chunk + 1);
+    }
     if (formed)
       addKernels(*formed);
     else
@@ -60,11 +64,11 @@ public:
     countMemory();
   }
 
-  std::map<Phase, Segment> segments;
+  std::map<ChunkPhase, Segment> segments;
   int64_t peakBytes = 0, stateBytes = 0;
   double flops = 0;
   /// Bytes sent by one execution of each phase.
-  std::map<Phase, double> sent;
+  std::map<ChunkPhase, double> sent;
 
 private:
   int64_t communicatorSize(CollectiveOpInterface op) {
@@ -88,13 +92,13 @@ private:
   }
 
   void add(Operation *op) {
-    Segment &segment = segments[getPhase(op)];
+    Segment &segment = segments[getChunkPhase(op)];
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
       int64_t n = communicatorSize(collective);
       Type type = op->getNumOperands() ? op->getOperand(0).getType() : op->getResult(0).getType();
       double width = double(llvm::divideCeil(cast<RankedTensorType>(type).getElementTypeBitWidth(), 8u));
       double bytes = collective.getSentElements(n) * width;
-      sent[getPhase(op)] += bytes;
+      sent[getChunkPhase(op)] += bytes;
       bool pointToPoint = collective.getCommunicatorAxes().empty();
       // The tensor axis varies fastest over ranks: what fits into a node stays there.
       bool inside = (pointToPoint ? mesh.getNumRanks() : n) <= machine.getRanksPerNode();
@@ -109,7 +113,7 @@ private:
       bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward; // elsewhere stages talk to and fro
       if (auto peer = op->getAttrOfType<IntegerAttr>("peer"); peer && op->getNumResults() == 1) {
         if (ordered)
-          segment.receivesFrom.push_back(peer.getInt());
+          segment.receivesFrom.push_back({peer.getInt(), senders.at({peer.getInt(), op->getAttrOfType<IntegerAttr>("tag").getInt()})});
         else if (getPhase(op) == Phase::Update)
           segment.joins.push_back(peer.getInt());
       }
@@ -147,7 +151,7 @@ private:
       storage.compute = storage.gradient = storage.state = 8;
     if (type == CostType::BF16)
       storage.compute = 2;
-    std::vector<SegmentWork> works = collectWork(function, 1, storage);
+    std::vector<SegmentWork> works = collectChunks(storage);
     auto seconds = [&](const PhaseWork &phase) {
       double total = 0;
       for (const KernelWork &work : phase.kernels) {
@@ -161,16 +165,35 @@ private:
       }
       return total;
     };
-    segments[Phase::Forward].compute += seconds(works[0].forward);
-    segments[Phase::Backward].compute += seconds(works[0].backwardInput);
-    segments[getLastPass()].compute += seconds(works[0].backwardWeight);
-    segments[Phase::Update].compute += seconds(works[0].update);
+    for (auto [chunk, work] : llvm::enumerate(works)) {
+      int64_t c = chunk;
+      segments[{Phase::Forward, c}].compute += seconds(work.forward);
+      segments[{Phase::Backward, c}].compute += seconds(work.backwardInput);
+      segments[getLastPass(c)].compute += seconds(work.backwardWeight);
+      segments[{Phase::Update}].compute += seconds(work.update);
+    }
   }
 
-  /// The phase that ends a microbatch's way.
-  Phase getLastPass() {
-    bool isParted = llvm::any_of(function.getBody().front(), [](Operation &op) { return getPhase(&op) == Phase::Weight; });
-    return isParted ? Phase::Weight : Phase::Backward;
+  /// The work of each chunk.
+  std::vector<SegmentWork> collectChunks(const StoragePolicy &storage) {
+    if (chunks == 1)
+      return collectWork(function, 1, storage);
+    OwningOpRef<func::FuncOp> byChunk = function.clone();
+    Builder builder(function.getContext());
+    for (Operation &op : byChunk->getBody().front())
+      op.setAttr("para.stage", builder.getI64IntegerAttr(getChunkPhase(&op).chunk));
+    SmallVector<StagePlace> places = getPlaces(function->getParentOfType<ModuleOp>());
+    for (unsigned index = 0; index < byChunk->getNumArguments(); ++index)
+      if (auto home = byChunk->getArgAttrOfType<IntegerAttr>(index, "para.stage"))
+        byChunk->setArgAttr(index, "para.stage", builder.getI64IntegerAttr(places[home.getInt()].chunk));
+    return collectWork(*byChunk, chunks, storage);
+  }
+
+  /// The phase that ends a microbatch's way through a chunk.
+  ChunkPhase getLastPass(int64_t chunk) {
+    ChunkPhase weight = {Phase::Weight, chunk};
+    bool isParted = llvm::any_of(function.getBody().front(), [&](Operation &op) { return getChunkPhase(&op) == weight; });
+    return isParted ? weight : ChunkPhase{Phase::Backward, chunk};
   }
 
   static Kernel::Kind getKernelKind(KernelWork::Kind kind) {
@@ -186,12 +209,12 @@ private:
   /// Persistent values, values kept from forward to backward for each microbatch in flight, and the most that one pass over the
   /// program holds besides.
   void countMemory() {
-    int64_t microbatches = mesh.getSize(kMicrobatch), inFlight = 0, now = 0;
-    Phase lastPass = getLastPass();
-    for (Attribute entry : function->getAttrOfType<ArrayAttr>("para.schedule")) {
-      Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
-      now += phase == Phase::Forward ? 1 : phase == lastPass ? -1 : 0;
-      inFlight = std::max(inFlight, now);
+    int64_t microbatches = mesh.getSize(kMicrobatch);
+    SmallVector<int64_t> now(chunks, 0), inFlight(chunks, 1);
+    SmallVector<ChunkPhase> lastPasses = llvm::map_to_vector(llvm::seq(chunks), [&](int64_t chunk) { return getLastPass(chunk); });
+    for (auto [phase, microbatch] : readSchedule(function)) {
+      now[phase.chunk] += phase.phase == Phase::Forward ? 1 : phase == lastPasses[phase.chunk] ? -1 : 0;
+      inFlight[phase.chunk] = std::max(inFlight[phase.chunk], now[phase.chunk]);
     }
     for (BlockArgument argument : function.getArguments()) {
       StringRef kind = getArgKind(function, argument.getArgNumber());
@@ -209,11 +232,11 @@ private:
         for (Operation *user : result.getUsers())
           if (!last || last->isBeforeInBlock(user))
             last = user;
-        Phase made = getPhase(&op), used = last && last->hasAttr("para.phase") ? getPhase(last) : made;
+        ChunkPhase made = getChunkPhase(&op), used = last && last->hasAttr("para.phase") ? getChunkPhase(last) : made;
         bool returned = last && isa<func::ReturnOp>(last);
-        bool passes = made != used && isPass(made) && isPass(used);
+        bool passes = made != used && isPass(made.phase) && isPass(used.phase);
         if (passes && op.getNumOperands() > 0) {
-          kept += bytesOf(result.getType());
+          kept += bytesOf(result.getType()) * inFlight[made.chunk];
         } else if (made != used || returned) {
           step += returned ? 0 : bytesOf(result.getType());
         } else if (last) {
@@ -225,16 +248,19 @@ private:
       for (Value value : dies.lookup(&op))
         live -= bytesOf(value.getType());
     }
-    peakBytes += stateBytes + kept * std::max<int64_t>(1, inFlight) + step + most;
+    peakBytes += stateBytes + kept + step + most;
   }
 
   func::FuncOp function;
   MeshAttr mesh;
   const Machine &machine;
+  const Senders &senders;
+  int64_t chunks = 1; ///< of the model
 };
+
 /// A stage while its schedule runs.
 struct StageRun {
-  SmallVector<std::pair<Phase, int64_t>> actions;
+  SmallVector<ScheduledPhase> actions;
   double compute = 0, communication = 0, sent = 0; ///< all of the step
   size_t next = 0;
   bool isRunning = false;
@@ -242,7 +268,7 @@ struct StageRun {
 
   /// All passes forward and backward are over.
   bool hasPassed() const {
-    return llvm::none_of(ArrayRef(actions).drop_front(next), [](const std::pair<Phase, int64_t> &action) { return isPass(action.first); });
+    return llvm::none_of(ArrayRef(actions).drop_front(next), [](const ScheduledPhase &action) { return isPass(action.phase.phase); });
   }
 };
 
@@ -261,7 +287,7 @@ void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers,
   std::vector<std::vector<double>> places;
   for (int64_t stage = 0; stage < stages && cores > 0; ++stage)
     places.push_back(getPlaces(stage, ranksOfStage, cores));
-  std::set<std::tuple<int64_t, Phase, int64_t>> finished;
+  std::set<std::tuple<int64_t, ChunkPhase, int64_t>> finished;
   for (double now = 0;;) {
     for (int64_t stage = 0; stage < stages; ++stage) {
       StageRun &run = runs[stage];
@@ -270,8 +296,8 @@ void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers,
       auto [phase, microbatch] = run.actions[run.next];
       Segment &segment = pricers[stage].segments[phase];
       run.isRunning = true;
-      for (int64_t from : segment.receivesFrom)
-        run.isRunning &= finished.count({from, phase, microbatch}) > 0;
+      for (auto [from, sent] : segment.receivesFrom)
+        run.isRunning &= finished.count({from, sent, microbatch}) > 0;
       for (int64_t from : segment.joins)
         run.isRunning &= runs[from].hasPassed();
       run.left = segment.compute + segment.communication;
@@ -304,7 +330,7 @@ void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers,
       run.left -= step / slowdown;
       if (!ends)
         continue;
-      finished.insert({stage, run.actions[run.next].first, run.actions[run.next].second});
+      finished.insert({stage, run.actions[run.next].phase, run.actions[run.next].microbatch});
       run.isRunning = false;
       run.finish = now;
       ++run.next;
@@ -321,15 +347,20 @@ Price para::priceProgram(ModuleOp module, const Machine &machine) {
   FailureOr<FormedKernels> formed = failure();
   if (machine.getDevice(0).kind == "processor")
     formed = formKernels(module);
+  StagePricer::Senders senders;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    for (Operation &op : module.lookupSymbol<func::FuncOp>("stage" + std::to_string(stage)).getBody().front())
+      if (auto tag = op.getAttrOfType<IntegerAttr>("tag"); tag && op.getNumResults() == 0)
+        senders[{stage, tag.getInt()}] = getChunkPhase(&op);
   std::vector<StagePricer> pricers;
   std::vector<StageRun> runs(stages);
   for (int64_t stage = 0; stage < stages; ++stage) {
     auto function = module.lookupSymbol<func::FuncOp>("stage" + std::to_string(stage));
-    pricers.emplace_back(function, mesh, machine);
+    pricers.emplace_back(function, mesh, machine, senders);
     pricers.back().run(succeeded(formed) ? &(*formed)[function.getName()] : nullptr);
-    for (Attribute entry : function->getAttrOfType<ArrayAttr>("para.schedule")) {
-      Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
-      runs[stage].actions.push_back({phase, cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt()});
+    for (const ScheduledPhase &entry : readSchedule(function)) {
+      ChunkPhase phase = entry.phase;
+      runs[stage].actions.push_back(entry);
       runs[stage].compute += pricers[stage].segments[phase].compute;
       runs[stage].communication += pricers[stage].segments[phase].communication;
       runs[stage].sent += pricers[stage].sent[phase];

@@ -30,7 +30,7 @@ public:
     if (!schedule)
       return main.emitError() << llvm::toString(schedule.takeError());
     // Where several microbatches wait for their backward pass on the last stage, its last part waits too.
-    bool tailWaits = getMicrobatchesInFlight(*schedule).back() > 1;
+    bool tailWaits = getMicrobatchesInFlightByChunk(*schedule).back() > 1;
     SmallVector<Operation *> ops; // that may be computed again
     for (Operation &op : main.getBody().front().without_terminator())
       if (auto it = parts.of.find(&op); it != parts.of.end() && (tailWaits || it->second + 1 < parts.count) && canRepeat(&op))

@@ -272,6 +272,7 @@ FailureOr<ShardingProblem> para::buildShardingProblem(func::FuncOp main, MeshAtt
 void para::annotateShardings(func::FuncOp main, MeshAttr mesh, const ShardingProblem &problem, ArrayRef<int32_t> choice) {
   Builder builder(main.getContext());
   main->getParentOfType<ModuleOp>()->setAttr("para.mesh", mesh);
+  main->getParentOfType<ModuleOp>()->removeAttr("para.places");
   for (auto [node, strategy] : llvm::zip_equal(problem.nodes, choice)) {
     if (!node.op) {
       main.setArgAttr(node.argument.getArgNumber(), "para.sharding", node.shardings[strategy].getAttr(main.getContext()));

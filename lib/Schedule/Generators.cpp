@@ -142,14 +142,13 @@ void zeroBubbleV(List &list, int64_t stage, const Shape &shape) {
 struct Generator {
   llvm::StringRef name;
   void (*make)(List &list, int64_t stage, const Shape &shape);
-  bool compiled = false;
   int64_t chunks = 1; ///< 0: the number behind the colon
   bool folded = false;
 };
 constexpr llvm::StringLiteral kChunksFollow = "interleaved:";
 constexpr Generator kGenerators[] = {
-    {"gpipe", gpipe, true},   {"1f1b", oneForwardOneBackward, true}, {"interleaved:V", interleaved, false, 0},
-    {"zb-h1", zeroBubbleH1, true},  {"zb-h2", zeroBubbleH2, true},               {"zb-v", zeroBubbleV, false, 2, true},
+    {"gpipe", gpipe},        {"1f1b", oneForwardOneBackward}, {"interleaved:V", interleaved, 0},
+    {"zb-h1", zeroBubbleH1}, {"zb-h2", zeroBubbleH2},         {"zb-v", zeroBubbleV, 2, true},
 };
 /// More chunks than any model has layers.
 constexpr int64_t kMostChunks = 1024;
@@ -172,22 +171,10 @@ llvm::Expected<Found> find(llvm::StringRef name) {
   return fail("no pipeline schedule is called '" + name + "'; there are " + llvm::join(getScheduleNames(), ", "));
 }
 
-std::vector<llvm::StringRef> getNames(bool onlyCompiled) {
-  std::vector<llvm::StringRef> names;
-  for (const Generator &generator : kGenerators)
-    if (generator.compiled || !onlyCompiled)
-      names.push_back(generator.name);
-  return names;
-}
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> para::getScheduleNames() {
-  static const auto names = getNames(false);
-  return names;
-}
-
-llvm::ArrayRef<llvm::StringRef> para::getCompiledScheduleNames() {
-  static const auto names = getNames(true);
+  static const auto names = llvm::map_to_vector(kGenerators, [](const Generator &generator) { return generator.name; });
   return names;
 }
 

@@ -1,3 +1,4 @@
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
@@ -5,7 +6,8 @@
 #include "para/Schedule/Schedule.h"
 #include "para/Schedule/WeightGradients.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -16,8 +18,8 @@ namespace para {
 } // namespace para
 
 namespace {
-/// The phase of a stage's function that the action runs.
-Phase phaseOf(const Action &action) { return action.part == BackwardPart::Weight ? Phase::Weight : action.phase; }
+/// What of a rank's function the action runs.
+ChunkPhase phaseOf(const Action &action) { return {action.part == BackwardPart::Weight ? Phase::Weight : action.phase, isPass(action.phase) ? action.chunk : 0}; }
 
 bool partsBackward(const Schedule &schedule) {
   return llvm::any_of(schedule.stages, [](ArrayRef<Action> actions) { return llvm::any_of(actions, [](const Action &action) { return action.part != BackwardPart::Whole; }); });
@@ -39,7 +41,7 @@ void partBackward(func::FuncOp function) {
       next = &op;
   }
   for (Operation *op : inOrder) {
-    op->setAttr("para.phase", PhaseAttr::get(op->getContext(), Phase::Weight));
+    op->setAttr("para.phase", getAttr({Phase::Weight, getChunkPhase(op).chunk}, op->getContext()));
     op->moveBefore(next);
   }
 }
@@ -59,13 +61,17 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
         return signalPassFailure();
       }
     }
-    auto made = makeSchedule(schedule, stages, microbatches);
-    if (!made) {
-      module.emitError() << llvm::toString(made.takeError());
+    if (llvm::Error error = checkScheduleName(schedule)) {
+      module.emitError() << llvm::toString(std::move(error));
       return signalPassFailure();
     }
-    if (!llvm::is_contained(getCompiledScheduleNames(), StringRef(schedule))) {
-      module.emitError() << "no programs are made for the schedule '" << schedule << "' yet; there are programs for " << llvm::join(getCompiledScheduleNames(), ", ");
+    // One rank has no other to wait for: it takes chunk after chunk of a microbatch.
+    std::string name = stages == 1 && getScheduleChunks(schedule) > 1 ? std::string("1f1b") : schedule;
+    auto made = makeSchedule(name, stages, microbatches);
+    assert(made && "its name was checked");
+    if (!isPlacedAs(module, *made)) {
+      module.emitError() << "has its stages elsewhere than the schedule '" << schedule << "' has them: " << made->getNumVirtualStages() << " stages on " << stages
+                         << " ranks, " << made->chunks << " on each";
       return signalPassFailure();
     }
     if (stages > 1 && partsBackward(*made)) // alone nobody waits
@@ -74,7 +80,8 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
     transfers.clear();
     sends.clear();
     for (auto [stage, function] : llvm::enumerate(functions))
-      complete(function, stage, microbatches, made->stages[stage]);
+      complete(function, microbatches, made->stages[stage]);
+    findTransfers(functions, *made);
     deepenTransfers(*made, transfers);
     for (auto [transfer, send] : llvm::zip_equal(transfers, sends))
       if (transfer.depth > 1)
@@ -83,50 +90,86 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
       module.emitError() << "the schedule '" << schedule << "' is refused: " << llvm::toString(std::move(error));
       return signalPassFailure();
     }
-    for (auto [function, actions] : llvm::zip(functions, made->stages))
+    for (auto [function, actions] : llvm::zip(functions, made->stages)) {
       annotate(function, actions);
+      orderOps(function, actions);
+    }
   }
 
-  /// Puts `prepare` and `setup` before, `update` behind, leaves out phases without work and collects what the stage sends.
-  void complete(func::FuncOp function, int64_t stage, int64_t microbatches, std::vector<Action> &actions) {
-    std::set<Phase> phases;
-    function.walk([&](Operation *op) {
-      if (!op->hasAttr("para.phase"))
-        return;
-      phases.insert(getPhase(op));
-      auto peer = op->getAttrOfType<IntegerAttr>("peer");
-      // Outside of the microbatches stages talk to and fro; that they do not wait in a circle is shown op by op by the proofs.
-      bool ordered = getPhase(op) == Phase::Forward || getPhase(op) == Phase::Backward;
-      if (peer && ordered && op->getNumResults() == 0 && isa<CollectiveOpInterface>(op)) {
-        Operation *made = op->getOperand(0).getDefiningOp();
-        transfers.push_back({stage, peer.getInt(), getPhase(op), 1, getPhase(made ? made : op)});
-        sends.push_back(op);
-      }
-    });
+  static bool isPlacedAs(ModuleOp module, const Schedule &schedule) {
+    SmallVector<StagePlace> places = getPlaces(module);
+    bool isSame = int64_t(places.size()) == schedule.getNumVirtualStages();
+    for (int64_t stage = 0; isSame && stage < int64_t(places.size()); ++stage)
+      isSame = schedule.getPlace(stage) == std::pair(places[stage].rank, places[stage].chunk);
+    return isSame;
+  }
+
+  /// Puts `prepare` and `setup` before, `update` behind, and leaves out phases without work.
+  void complete(func::FuncOp function, int64_t microbatches, std::vector<Action> &actions) {
+    std::set<ChunkPhase> phases;
+    for (Operation &op : function.getBody().front())
+      if (op.hasAttr("para.phase"))
+        phases.insert(getChunkPhase(&op));
     std::vector<Action> all;
-    if (phases.count(Phase::Prepare))
+    if (phases.count({Phase::Prepare}))
       for (int64_t m = 0; m < microbatches; ++m)
         all.push_back({Phase::Prepare, m});
-    if (phases.count(Phase::Setup))
+    if (phases.count({Phase::Setup}))
       all.push_back({Phase::Setup, 0});
     for (Action action : actions) {
-      if (!phases.count(Phase::Weight) && action.part == BackwardPart::Input)
+      bool isParted = phases.count({Phase::Weight, action.chunk});
+      if (!isParted && action.part == BackwardPart::Input)
         action.part = BackwardPart::Whole;
-      bool isMet = phases.count(Phase::Weight) && action.part == BackwardPart::Input; // the gradients of weights follow, with work or without
+      bool isMet = isParted && action.part == BackwardPart::Input; // the gradients of weights follow, with work or without
       if (phases.count(phaseOf(action)) || isMet)
         all.push_back(action);
     }
-    if (phases.count(Phase::Update))
+    if (phases.count({Phase::Update}))
       all.push_back({Phase::Update, 0});
     actions = std::move(all);
+  }
+
+  /// What stages of the model send in the passes of microbatches.
+  void findTransfers(ArrayRef<func::FuncOp> functions, const Schedule &schedule) {
+    // Outside of the microbatches stages talk to and fro; that they do not wait in a circle is shown op by op by the proofs.
+    auto isMessage = [](Operation &op) {
+      return op.hasAttr("peer") && (getPhase(&op) == Phase::Forward || getPhase(&op) == Phase::Backward) && isa<CollectiveOpInterface>(op);
+    };
+    std::map<std::pair<int64_t, int64_t>, int64_t> receivers; // stages of the model, by rank and tag
+    auto keyOf = [](int64_t rank, Operation &op) { return std::pair(rank, op.getAttrOfType<IntegerAttr>("tag").getInt()); };
+    for (auto [rank, function] : llvm::enumerate(functions))
+      for (Operation &op : func::FuncOp(function).getBody().front())
+        if (isMessage(op) && op.getNumResults() == 1)
+          receivers[keyOf(rank, op)] = schedule.getVirtualStage(rank, getChunkPhase(&op).chunk);
+    for (auto [rank, function] : llvm::enumerate(functions))
+      for (Operation &op : func::FuncOp(function).getBody().front())
+        if (isMessage(op) && op.getNumResults() == 0) {
+          Operation *made = op.getOperand(0).getDefiningOp();
+          int64_t from = schedule.getVirtualStage(rank, getChunkPhase(&op).chunk), peer = op.getAttrOfType<IntegerAttr>("peer").getInt();
+          auto to = receivers.find(keyOf(peer, op)); // the proofs say if there is none
+          transfers.push_back({from, to == receivers.end() ? peer : to->second, getPhase(&op), 1, getPhase(made ? made : &op)});
+          sends.push_back(&op);
+        }
   }
 
   void annotate(func::FuncOp function, ArrayRef<Action> actions) {
     Builder builder(&getContext());
     SmallVector<Attribute> list;
     for (const Action &action : actions)
-      list.push_back(builder.getArrayAttr({PhaseAttr::get(&getContext(), phaseOf(action)), builder.getI64IntegerAttr(action.microbatch)}));
+      list.push_back(builder.getArrayAttr({getAttr(phaseOf(action), &getContext()), builder.getI64IntegerAttr(action.microbatch)}));
     function->setAttr("para.schedule", builder.getArrayAttr(list));
+  }
+
+  /// Ops in the order in which a microbatch comes to them, for which chunks take turns.
+  void orderOps(func::FuncOp function, ArrayRef<Action> actions) {
+    std::map<ChunkPhase, size_t> order;
+    for (const Action &action : actions)
+      order.insert({phaseOf(action), order.size()});
+    SmallVector<Operation *> ops = llvm::map_to_vector(function.getBody().front().without_terminator(), [](Operation &op) { return &op; });
+    llvm::stable_sort(ops, [&](Operation *a, Operation *b) { return order[getChunkPhase(a)] < order[getChunkPhase(b)]; });
+    Operation *end = function.getBody().front().getTerminator();
+    for (Operation *op : ops)
+      op->moveBefore(end);
   }
 
   SmallVector<Transfer> transfers;

@@ -1,3 +1,4 @@
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
@@ -5,6 +6,9 @@
 #include "para/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace para;
@@ -17,24 +21,26 @@ namespace para {
 namespace {
 int64_t getStage(Operation *op) { return op->getAttrOfType<IntegerAttr>("para.stage").getInt(); }
 
+/// Stages are those of the model, of which a rank of the pipeline may have several; functions and values are by rank.
 class Splitter {
 public:
-  Splitter(func::FuncOp spmd, int64_t stages) : spmd(spmd), builder(spmd.getContext()), stages(stages), mappings(stages), functions(stages) {}
+  Splitter(func::FuncOp spmd, int64_t ranks)
+      : spmd(spmd), builder(spmd.getContext()), places(getPlaces(spmd->getParentOfType<ModuleOp>())), ranks(ranks), mappings(ranks), functions(ranks) {}
 
   LogicalResult run() {
     markStatic();
     builder.setInsertionPointAfter(spmd);
-    for (int64_t stage = 0; stage < stages; ++stage) {
-      auto function = func::FuncOp::create(builder, spmd.getLoc(), "stage" + std::to_string(stage), FunctionType::get(spmd.getContext(), {}, {}));
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      auto function = func::FuncOp::create(builder, spmd.getLoc(), "stage" + std::to_string(rank), FunctionType::get(spmd.getContext(), {}, {}));
       for (NamedAttribute attr : spmd->getDiscardableAttrs())
         function->setAttr(attr.getName(), attr.getValue());
       function.addEntryBlock();
       OpBuilder::atBlockEnd(&function.getBody().front());
-      functions[stage] = function;
+      functions[rank] = function;
     }
     for (BlockArgument argument : spmd.getArguments())
       if (!isShared(argument))
-        addArgument(getHome(argument), argument);
+        addArgument(rankOf(getHome(argument)), argument);
     bool parametersSent = false;
     for (Operation &op : spmd.getBody().front().without_terminator()) {
       if (!parametersSent && getPhase(&op) > Phase::Setup) {
@@ -50,6 +56,8 @@ public:
   }
 
 private:
+  int64_t rankOf(int64_t stage) { return places[stage].rank; }
+
   /// Inputs and the optimizer's numbers are given to every stage.
   bool isShared(BlockArgument argument) {
     StringRef kind = getArgKind(spmd, argument.getArgNumber());
@@ -69,102 +77,114 @@ private:
         statics.insert_range(op.getResults());
   }
 
-  Value addArgument(int64_t stage, BlockArgument argument) {
-    func::FuncOp function = functions[stage];
+  Value addArgument(int64_t rank, BlockArgument argument) {
+    func::FuncOp function = functions[rank];
     unsigned index = function.getNumArguments();
     (void)function.insertArgument(index, argument.getType(), spmd.getArgAttrDict(argument.getArgNumber()), argument.getLoc());
-    mappings[stage].map(argument, function.getArgument(index));
+    mappings[rank].map(argument, function.getArgument(index));
     return function.getArgument(index);
   }
 
-  OpBuilder at(int64_t stage) { return OpBuilder::atBlockEnd(&functions[stage].getBody().front()); }
+  OpBuilder at(int64_t rank) { return OpBuilder::atBlockEnd(&functions[rank].getBody().front()); }
 
+  /// The op, in its rank's program, is part of the stage.
   void mark(Operation *op, Phase phase, int64_t stage) {
-    op->setAttr("para.phase", PhaseAttr::get(op->getContext(), phase));
-    op->setAttr("para.stage", builder.getI64IntegerAttr(stage));
+    op->setAttr("para.phase", getAttr({phase, isPass(phase) ? places[stage].chunk : 0}, op->getContext()));
+    op->setAttr("para.stage", builder.getI64IntegerAttr(rankOf(stage)));
   }
 
   /// Sends `value` from the stage that has it.
-  Value transfer(Value value, int64_t from, int64_t to, Phase phase, Attribute origin) {
+  Value transfer(Value value, int64_t from, int64_t to, Phase phase) {
     int64_t tag = tags++;
-    OpBuilder sender = at(from), receiver = at(to);
-    buildSend(sender, value.getLoc(), mappings[from].lookup(value), to, tag);
-    Operation *send = &functions[from].getBody().front().back();
-    mark(send, phase, from);
-    Value received = buildRecv(receiver, value.getLoc(), value.getType(), from, tag);
+    OpBuilder sender = at(rankOf(from)), receiver = at(rankOf(to));
+    buildSend(sender, value.getLoc(), mappings[rankOf(from)].lookup(value), rankOf(to), tag);
+    mark(&functions[rankOf(from)].getBody().front().back(), phase, from);
+    Value received = buildRecv(receiver, value.getLoc(), value.getType(), rankOf(from), tag);
     mark(received.getDefiningOp(), phase, to);
-    mappings[to].map(value, received);
+    mappings[rankOf(to)].map(value, received);
     return received;
+  }
+
+  /// Stages that use the value, in the order of the model.
+  std::set<int64_t> getUsers(Value value) {
+    std::set<int64_t> users;
+    for (Operation *user : value.getUsers())
+      if (!isa<func::ReturnOp>(user))
+        users.insert(getStage(user));
+    return users;
   }
 
   void sendParameters() {
     for (BlockArgument argument : spmd.getArguments()) {
       if (isShared(argument))
         continue;
-      llvm::SmallDenseSet<int64_t> users;
-      for (Operation *user : argument.getUsers())
-        if (!isa<func::ReturnOp>(user))
-          users.insert(getStage(user));
-      for (int64_t stage = 0; stage < stages; ++stage)
-        if (users.contains(stage) && stage != getHome(argument))
-          transfer(argument, getHome(argument), stage, Phase::Setup, {});
+      int64_t home = getHome(argument);
+      for (int64_t stage : getUsers(argument))
+        if (!mappings[rankOf(stage)].contains(argument))
+          transfer(argument, home, stage, Phase::Setup);
     }
   }
 
-  /// The value on `stage`; made there again if it follows from inputs, otherwise it was sent when it was made.
-  Value get(Value value, int64_t stage, Phase phase) {
-    if (Value found = mappings[stage].lookupOrNull(value))
+  /// The value on a rank; made there again for the stage if it follows from inputs, otherwise it was sent when it was made.
+  Value get(Value value, int64_t stage) {
+    if (Value found = mappings[rankOf(stage)].lookupOrNull(value))
       return found;
     if (auto argument = dyn_cast<BlockArgument>(value))
-      return addArgument(stage, argument);
-    Operation *op = value.getDefiningOp();
+      return addArgument(rankOf(stage), argument);
     assert(statics.contains(value) && "a value that is not static has been sent where it is used");
-    clone(op, stage);
-    return mappings[stage].lookup(value);
+    clone(value.getDefiningOp(), stage);
+    return mappings[rankOf(stage)].lookup(value);
   }
 
-  Operation *clone(Operation *op, int64_t stage) {
+  void clone(Operation *op, int64_t stage) {
     IRMapping local;
     for (Value operand : op->getOperands())
-      local.map(operand, get(operand, stage, getPhase(op)));
-    OpBuilder here = at(stage);
-    Operation *copy = here.clone(*op, local);
-    copy->setAttr("para.stage", builder.getI64IntegerAttr(stage));
+      local.map(operand, get(operand, stage));
+    Operation *copy = at(rankOf(stage)).clone(*op, local);
+    mark(copy, getPhase(op), stage);
     for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
-      mappings[stage].map(from, to);
-    return copy;
+      mappings[rankOf(stage)].map(from, to);
   }
 
   void place(Operation *op, int64_t stage) {
     bool isStatic = op->getNumResults() > 0 && statics.contains(op->getResult(0));
-    if (isStatic) { // on every stage that uses it, in program order, so that phases stay in order
-      SmallVector<bool> needed(stages, false);
-      for (int64_t s = 0; s < stages; ++s)
-        if (isNeeded(op, s))
+    if (isStatic) { // on every rank that uses it, in program order, so that phases stay in order; for the stage that runs first
+      for (int64_t s : getPassOrder(getPhase(op)))
+        if (!mappings[rankOf(s)].contains(op->getResult(0)) && isNeeded(op, s))
           clone(op, s);
       return;
     }
     clone(op, stage);
     for (Value result : op->getResults()) {
-      llvm::SmallDenseSet<int64_t> users;
-      for (Operation *user : result.getUsers())
-        if (!isa<func::ReturnOp>(user))
-          users.insert(getStage(user));
-      for (int64_t to = 0; to < stages; ++to)
-        if (to != stage && users.contains(to)) {
-          if (to < stage && getPhase(op) == Phase::Forward)
-            backwards.push_back({result, stage, to});
-          else
-            transfer(result, stage, to, getPhase(op), {});
-        }
+      std::set<int64_t> users = getUsers(result);
+      bool isForward = getPhase(op) == Phase::Forward;
+      for (int64_t to : getPassOrder(getPhase(op)))
+        if (users.count(to) && !(isForward && to < stage) && !mappings[rankOf(to)].contains(result))
+          transfer(result, stage, to, getPhase(op));
+      for (int64_t to : users)
+        if (isForward && to < stage && !mappings[rankOf(to)].contains(result))
+          backwards.push_back({result, stage, to});
     }
   }
 
+  /// All stages, as a microbatch passes them in the phase.
+  SmallVector<int64_t> getPassOrder(Phase phase) {
+    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, places.size()));
+    if (phase == Phase::Backward && int64_t(places.size()) > ranks)
+      std::reverse(order.begin(), order.end());
+    return order;
+  }
+
   /// What the backward pass of an earlier stage takes from the forward pass of a later one goes with the backward pass: the earlier stage
-  /// cannot wait for it before it has sent what the later one needs.
+  /// cannot wait for it before it has sent what the later one needs. Of several on a rank, the last one's backward pass is first.
   void sendBack() {
+    std::map<std::pair<int64_t, void *>, int64_t> last;
+    for (auto [value, from, to] : backwards)
+      if (auto [it, isNew] = last.try_emplace({rankOf(to), value.getAsOpaquePointer()}, to); !isNew)
+        it->second = std::max(it->second, to);
     for (auto [value, from, to] : std::exchange(backwards, {}))
-      transfer(value, from, to, Phase::Backward, {});
+      if (last.at({rankOf(to), value.getAsOpaquePointer()}) == to)
+        transfer(value, from, to, Phase::Backward);
   }
 
   /// Whether a static op is used on a stage, directly or by other static ops.
@@ -186,23 +206,23 @@ private:
   }
 
   LogicalResult finish() {
-    SmallVector<SmallVector<ProgramResult>> results(stages);
+    SmallVector<SmallVector<ProgramResult>> results(ranks);
     for (auto [index, result] : llvm::enumerate(getResults(spmd))) {
       auto stage = spmd.getResultAttrOfType<IntegerAttr>(index, "para.stage");
       int64_t home = stage ? stage.getInt() : 0;
       if (auto updates = spmd.getResultAttrOfType<StringAttr>(index, "para.updates"))
         home = getHome(spmd.getArgument(getArgIndex(spmd, updates.getValue())));
-      Value local = mappings[home].lookupOrNull(result.value);
+      Value local = mappings[rankOf(home)].lookupOrNull(result.value);
       if (!local && (statics.contains(result.value) || isa<BlockArgument>(result.value)))
-        local = get(result.value, home, Phase::Update);
+        local = get(result.value, home);
       if (!local)
         return emitError(result.value.getLoc()) << "result '" << getResultName(spmd, index) << "' is not made on its stage " << home;
-      results[home].push_back({local, result.attributes});
+      results[rankOf(home)].push_back({local, result.attributes});
     }
-    for (int64_t stage = 0; stage < stages; ++stage) {
-      OpBuilder here = at(stage);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      OpBuilder here = at(rank);
       func::ReturnOp::create(here, spmd.getLoc());
-      setResults(functions[stage], results[stage]);
+      setResults(functions[rank], results[rank]);
     }
     spmd.erase();
     return success();
@@ -210,7 +230,8 @@ private:
 
   func::FuncOp spmd;
   OpBuilder builder;
-  int64_t stages, tags = 0;
+  SmallVector<StagePlace> places; ///< by stage
+  int64_t ranks, tags = 0;
   std::vector<IRMapping> mappings;
   std::vector<func::FuncOp> functions;
   struct Transfer {
@@ -233,7 +254,7 @@ struct SplitStagesPass : para::impl::SplitStagesPassBase<SplitStagesPass> {
     Phase before = Phase::Prepare;
     for (Operation &op : spmd.getBody().front().without_terminator()) {
       auto stage = op.getAttrOfType<IntegerAttr>("para.stage");
-      if (!stage || stage.getInt() < 0 || stage.getInt() >= mesh.getSize("pipeline") || getPhase(&op) < before) {
+      if (!stage || stage.getInt() < 0 || stage.getInt() >= int64_t(getPlaces(getOperation()).size()) || getPhase(&op) < before) {
         op.emitError() << "has no stage of the mesh, or a phase that was over before it";
         return signalPassFailure();
       }

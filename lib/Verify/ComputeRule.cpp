@@ -248,7 +248,7 @@ private:
   }
 
   FailureOr<LocalValue> getResult(unsigned index) {
-    LocalValue result = LocalValue::whole(serial->getResult(index), getPhase(local));
+    LocalValue result = LocalValue::whole(serial->getResult(index), getChunkPhase(local));
     for (const auto &[dim, single] : singles)
       result.cuts[dim] = single.cut;
     for (auto [dim, factors] : llvm::enumerate(structure.results[index])) {

@@ -56,7 +56,7 @@ std::string Cut::describe() const {
   return text;
 }
 
-LocalValue LocalValue::whole(Value serial, Phase phase) {
+LocalValue LocalValue::whole(Value serial, ChunkPhase phase) {
   LocalValue value;
   value.serial = serial;
   value.shape = SmallVector<int64_t>(cast<RankedTensorType>(serial.getType()).getShape());

@@ -9,7 +9,7 @@
 #ifndef PARA_LIB_VERIFY_LOCALVALUE_H
 #define PARA_LIB_VERIFY_LOCALVALUE_H
 
-#include "para/IR/ParaDialect.h"
+#include "para/IR/Phases.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
@@ -51,11 +51,11 @@ struct LocalValue {
   llvm::SmallVector<std::optional<ReductionKind>> filled; ///< whose identity the padding of a dimension holds; none: anything
   llvm::SmallVector<mlir::StringAttr, 2> partial;         ///< axes over which the parts are yet to be combined, by name
   ReductionKind reduction = ReductionKind::Sum;           ///< how
-  Phase phase = Phase::Prepare;                           ///< in which it is made
+  ChunkPhase phase;                                       ///< in which it is made
   bool varies = false;  ///< whole in itself, but another one in each microbatch
   bool running = false; ///< a sum over the microbatches, complete once `phase` is over
 
-  static LocalValue whole(mlir::Value serial, Phase phase);
+  static LocalValue whole(mlir::Value serial, ChunkPhase phase);
   bool isPartial(llvm::StringRef axis) const;
   bool isCut(llvm::StringRef axis) const;
   void addPartial(mlir::StringAttr axis);

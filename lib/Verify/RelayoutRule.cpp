@@ -15,7 +15,7 @@ public:
   /// What becomes of one operand.
   FailureOr<LocalValue> apply(const LocalValue &operand, RankedTensorType type) {
     LocalValue value = operand;
-    value.phase = getPhase(op);
+    value.phase = getChunkPhase(op);
     value.running = false;
     bool any = relayout.kind == Relayout::AllReduce || relayout.kind == Relayout::Accumulate || relayout.kind == Relayout::View;
     int64_t rank = value.cuts.size();

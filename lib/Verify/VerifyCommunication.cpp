@@ -1,3 +1,4 @@
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/IR/Sharding.h"
 #include "para/Interfaces/Collective.h"
@@ -19,7 +20,7 @@ struct Message {
   Operation *op;
   int64_t stage, peer, tag, depth;
   bool sends;
-  Phase phase, written; ///< in which the message goes, in which its buffer is written
+  ChunkPhase phase, written; ///< in which the message goes, in which its buffer is written
   Type type;
 };
 
@@ -64,8 +65,8 @@ private:
     auto depth = op->getAttrOfType<IntegerAttr>("depth");
     if (sends && (!depth || depth.getInt() < 1 || depth.getInt() > std::max<int64_t>(1, mesh.getSize(kMicrobatch))))
       return op->emitOpError("has a depth that is no number of microbatches");
-    messages[stage].push_back({op, stage, peer.getInt(), tag.getInt(), sends ? depth.getInt() : 0, sends, getPhase(op),
-                               sends && op->getOperand(0).getDefiningOp() ? getPhase(op->getOperand(0).getDefiningOp()) : getPhase(op), sends ? op->getOperand(0).getType() : op->getResult(0).getType()});
+    messages[stage].push_back({op, stage, peer.getInt(), tag.getInt(), sends ? depth.getInt() : 0, sends, getChunkPhase(op),
+                               sends && op->getOperand(0).getDefiningOp() ? getChunkPhase(op->getOperand(0).getDefiningOp()) : getChunkPhase(op), sends ? op->getOperand(0).getType() : op->getResult(0).getType()});
     return success();
   }
 
@@ -83,7 +84,7 @@ private:
       auto it = received.find(key);
       if (it == received.end())
         return message->op->emitOpError() << "is received by no op of stage " << message->peer;
-      if (it->second->type != message->type || it->second->phase != message->phase)
+      if (it->second->type != message->type || it->second->phase.phase != message->phase.phase)
         return it->second->op->emitOpError() << "receives " << it->second->type << " where " << message->type << " is sent, or in another phase";
     }
     for (auto &[key, message] : received)
@@ -101,9 +102,7 @@ private:
     };
     std::vector<std::vector<Event>> events(stages);
     for (int64_t stage = 0; stage < stages; ++stage)
-      for (Attribute entry : functions[stage]->getAttrOfType<ArrayAttr>("para.schedule")) {
-        Phase phase = cast<PhaseAttr>(cast<ArrayAttr>(entry)[0]).getValue();
-        int64_t microbatch = cast<IntegerAttr>(cast<ArrayAttr>(entry)[1]).getInt();
+      for (auto [phase, microbatch] : readSchedule(functions[stage])) {
         for (const Message &message : messages[stage])
           if (message.written == phase && message.sends && microbatch >= message.depth)
             events[stage].push_back({&message, microbatch - message.depth, true});

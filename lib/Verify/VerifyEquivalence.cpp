@@ -78,7 +78,7 @@ private:
         return emitError(argument.getLoc()) << "argument '" << name << "' is kept on two stages, of which only one would be updated";
       if (failed(checkFacts(argument.getLoc(), name, main.getArgAttrDict(number), function.getArgAttrDict(index), main.getArgument(number).getType())))
         return failure();
-      LocalValue value = LocalValue::whole(main.getArgument(number), Phase::Prepare);
+      LocalValue value = LocalValue::whole(main.getArgument(number), {Phase::Prepare});
       auto type = cast<RankedTensorType>(value.serial.getType());
       auto cuts = readSharding(argument.getLoc(), function.getArgAttrOfType<ShardingAttr>(index, "para.sharding"), type);
       auto declared = readSharding(argument.getLoc(), main.getArgAttrOfType<ShardingAttr>(number, "para.sharding"), type);
@@ -112,12 +112,12 @@ private:
   }
 
   /// The phase in which each microbatch overwrites an argument, if one does.
-  std::optional<Phase> getCarryingPhase(func::FuncOp function, StringRef name) {
+  std::optional<ChunkPhase> getCarryingPhase(func::FuncOp function, StringRef name) {
     for (auto [index, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands())) {
       auto updates = function.getResultAttrOfType<StringAttr>(index, "para.updates");
       if (updates && updates.getValue() == name && getArgKind(function, getArgIndex(function, name)) == "buffer")
         if (Operation *op = value.getDefiningOp(); op && !runsOnce(getPhase(op)))
-          return getPhase(op);
+          return getChunkPhase(op);
     }
     return std::nullopt;
   }
@@ -170,7 +170,7 @@ private:
       return failure();
     for (auto [result, value] : llvm::zip_equal(op->getResults(), *results)) {
       if (op->hasTrait<OpTrait::ConstantLike>())
-        value.phase = Phase::Prepare; // is there without being made
+        value.phase = {Phase::Prepare}; // is there without being made
       values[result] = std::move(value);
     }
     return success();
@@ -178,13 +178,14 @@ private:
 
   /// Values are there once their phase has made them, and what each microbatch makes serves that microbatch only.
   LogicalResult checkPhase(Operation *op, unsigned index, const LocalValue &value) {
-    Phase phase = getPhase(op);
-    if (auto it = carried.find(op->getOperand(index)); it != carried.end() && it->second != phase)
-      return op->emitError() << "operand " << index << " is overwritten by each microbatch in the phase " << stringifyPhase(it->second)
+    ChunkPhase now = getChunkPhase(op);
+    Phase phase = now.phase;
+    if (auto it = carried.find(op->getOperand(index)); it != carried.end() && it->second != now)
+      return op->emitError() << "operand " << index << " is overwritten by each microbatch in the phase " << describePhase(it->second)
                              << " and read in another";
-    if (value.phase > phase)
-      return op->emitError() << "operand " << index << " is made in the later phase " << stringifyPhase(value.phase);
-    bool complete = phase == Phase::Update || (value.phase == Phase::Prepare && phase != Phase::Prepare);
+    if (value.phase != now && !precedes(value.phase, now))
+      return op->emitError() << "operand " << index << " is made in the later phase " << describePhase(value.phase);
+    bool complete = phase == Phase::Update || (value.phase.phase == Phase::Prepare && phase != Phase::Prepare);
     if (value.running && !complete)
       return op->emitError() << "operand " << index << " is summed over the microbatches and not complete in the phase " << stringifyPhase(phase);
     if (runsOnce(phase) && (value.varies || value.isCut(kMicrobatch) || value.isPartial(kMicrobatch)))
@@ -195,7 +196,7 @@ private:
   LogicalResult exchange(Operation *op, const Relayout &move, int64_t stage, ArrayRef<const LocalValue *> operands, bool &waits) {
     if (move.kind == Relayout::Send) {
       LocalValue value = *operands[0];
-      value.phase = getPhase(op);
+      value.phase = getChunkPhase(op);
       if (!messages.try_emplace({stage, move.peer, move.tag}, value).second)
         return op->emitError() << "sends a second message with tag " << move.tag << " to stage " << move.peer;
       return success();
@@ -204,9 +205,10 @@ private:
     waits = it == messages.end();
     if (waits)
       return success();
-    if (it->second.phase != getPhase(op))
+    if (it->second.phase.phase != getPhase(op))
       return op->emitError("receives in another phase than it is sent in");
     LocalValues results = {it->second};
+    results[0].phase = getChunkPhase(op);
     if (failed(checkResultTypes(op, results)))
       return failure();
     values[op->getResult(0)] = results[0];
@@ -281,7 +283,7 @@ private:
   std::vector<Operation *> serialOps;
   std::vector<Stage> stages;
   llvm::DenseMap<Value, LocalValue> values;
-  llvm::DenseMap<Value, Phase> carried; // arguments that microbatches overwrite, and in which phase
+  llvm::DenseMap<Value, ChunkPhase> carried; // arguments that microbatches overwrite, and in which phase
   std::map<StringRef, int64_t> owned; // arguments that are there once
   std::map<std::tuple<int64_t, int64_t, int64_t>, LocalValue> messages; // from, to, tag
 };

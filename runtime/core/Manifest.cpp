@@ -269,15 +269,18 @@ static Status readHyper(JsonReader &reader, Manifest &manifest) {
   return Status::success();
 }
 
-/// Pairs of stages, [from, to]; stages are numbered along the axis 'pipeline'.
+/// Pairs of stages, [from, to], and then tags; stages are numbered along the axis 'pipeline'.
 static Status readMessages(JsonReader &reader, Manifest &manifest) {
   int64_t stages = int64_t(manifest.stages.size());
   for (const Json &item : reader.array("messages", false)) {
-    bool isPair = item.is_array() && item.size() == 2 && item[0].is_number_integer() && item[1].is_number_integer();
+    bool isPair = item.is_array() && item.size() >= 2 && std::all_of(item.begin(), item.end(), [](const Json &number) { return number.is_number_integer(); });
     int64_t from = isPair ? item[0].get<int64_t>() : -1, to = isPair ? item[1].get<int64_t>() : -1;
     if (from < 0 || to < 0 || from >= stages || to >= stages || from == to)
       return Status::error("manifest: 'messages' holds something other than pairs of stages");
-    manifest.messages.push_back({from, to});
+    Manifest::Channel channel = {from, to, {}};
+    for (size_t i = 2; i < item.size(); ++i)
+      channel.tags.insert(item[i].get<int64_t>());
+    manifest.channels.push_back(std::move(channel));
   }
   return Status::success();
 }

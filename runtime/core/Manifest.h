@@ -11,6 +11,7 @@
 #include "Status.h"
 
 #include <map>
+#include <set>
 
 namespace para::runtime {
 
@@ -89,7 +90,13 @@ struct Manifest {
   std::vector<std::pair<std::string, double>> hyper;
   Schedule schedule;
   std::vector<std::vector<std::string>> communicators; ///< axes of each
-  std::vector<std::pair<int64_t, int64_t>> messages; ///< stages of which the first sends to the second
+  /// Messages from a stage to another that are received in the order in which they are sent. Of several channels between two stages all but the
+  /// first list the tags of theirs.
+  struct Channel {
+    int64_t from, to;
+    std::set<int64_t> tags; ///< as the program numbers them, each of all microbatches
+  };
+  std::vector<Channel> channels;
   std::vector<Stage> stages;
   std::vector<Interface> inputs, outputs, parameters;
   std::string planJson = "{}";
@@ -101,8 +108,8 @@ struct Manifest {
   std::vector<int64_t> coordinates(int64_t rank) const;
   int64_t rankOf(const std::vector<int64_t> &coordinates) const;
   int64_t stageOf(int64_t rank) const;
-  /// Communicators and, numbered behind them, the pairs of stages that exchange messages.
-  int64_t lines() const { return int64_t(communicators.size() + messages.size()); }
+  /// Communicators and, numbered behind them, the channels.
+  int64_t lines() const { return int64_t(communicators.size() + channels.size()); }
   /// Bytes of the planned arena, by rank.
   std::vector<int64_t> arenaBytesPerRank() const;
   /// Ranks of communicator `index` that `rank` belongs to, ordered by their coordinates on its axes (first axis slowest).

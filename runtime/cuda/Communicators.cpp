@@ -144,8 +144,9 @@ template <typename Visit> void Communicators::forEach(Visit visit) const {
     if (group.handle)
       visit(group.handle);
   for (auto *channels : {&outgoing, &incoming})
-    for (auto &[peer, channel] : *channels)
-      visit(channel.handle);
+    for (auto &[peer, ofPeer] : *channels)
+      for (const Channel &channel : ofPeer)
+        visit(channel.handle);
   if (everyone)
     visit(everyone);
 }
@@ -164,13 +165,14 @@ Communicators::~Communicators() {
   if (!isBroken)
     forEach([&](Handle handle) { nccl.ncclCommDestroy(handle); });
   for (auto *channels : {&outgoing, &incoming})
-    for (auto &[peer, channel] : *channels) {
-      for (Handle event : {channel.before, channel.after})
-        if (event)
-          ctx->driver.cuEventDestroy(event);
-      if (channel.stream)
-        ctx->driver.cuStreamDestroy(channel.stream);
-    }
+    for (auto &[peer, ofPeer] : *channels)
+      for (const Channel &channel : ofPeer) {
+        for (Handle event : {channel.before, channel.after})
+          if (event)
+            ctx->driver.cuEventDestroy(event);
+        if (channel.stream)
+          ctx->driver.cuStreamDestroy(channel.stream);
+      }
   for (auto &[tag, event] : sent)
     ctx->driver.cuEventDestroy(event.handle);
   freeArena();

@@ -1,9 +1,9 @@
 //===- Communicators.h - Collectives and messages by NCCL -------*- C++ -*-===//
 //
-// Communicators are split off one that holds all ranks, in the manifest's order, and after them a channel for each pair of
-// stages of which one sends to the other. A channel carries messages in one direction and has a stream of its own, so that a
+// Communicators are split off one that holds all ranks, in the manifest's order, and after them the manifest's channels, one for each pair of
+// stages of which one sends to the other, or several. A channel carries messages in one direction and has a stream of its own, so that a
 // send that waits for its receiver holds nothing else up. Messages of a channel arrive in the order in which they are sent,
-// which is the order in which they are received (the compiler checks it).
+// which is the order in which they are received: the compiler makes as many channels as that takes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_RUNTIME_CUDA_COMMUNICATORS_H
@@ -12,6 +12,7 @@
 #include "Watch.h"
 
 #include <map>
+#include <set>
 
 namespace para::runtime::cuda {
 
@@ -33,7 +34,7 @@ public:
   para_status run(CollectiveKind kind, int32_t stream, int32_t communicator, int32_t sequence, const void *in, void *out, int64_t count,
                   int32_t dtype, int32_t reduction, const char *op);
   para_status send(int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer, int64_t bytes, const char *op);
-  para_status receive(int32_t stream, int32_t axis, int64_t peer, void *buffer, int64_t bytes, const char *op);
+  para_status receive(int32_t stream, int32_t axis, int64_t peer, int64_t tag, void *buffer, int64_t bytes, const char *op);
   para_status wait(int64_t tag, const char *op);
   /// Streams of channels, for the end of a step.
   void addStreams(std::vector<Handle> &streams) const;
@@ -52,11 +53,13 @@ private:
     int other = 0;    ///< the other end's number in the channel
     int32_t line = 0; ///< as Manifest::lines counts
     int32_t row = 0;  ///< of the trace
+    std::set<int64_t> tags; ///< whose messages it carries; none: what other channels do not
   };
+  using Channels = std::map<int64_t, std::vector<Channel>>;
   Status createGroup(const std::vector<int64_t> &members, Group &group);
   Status createChannels();
   Status openChannel(Channel &channel);
-  Channel *find(std::map<int64_t, Channel> &channels, int32_t axis, int64_t peer, const char *what, const char *op);
+  Channel *find(Channels &channels, int32_t axis, int64_t peer, int64_t tag, const char *what, const char *op);
   /// Puts what comes next in the channel behind what was started on `stream` before.
   para_status follow(Channel &channel, int32_t stream, const char *what, const char *op);
   para_status check(const char *op, const char *what, int result);
@@ -81,7 +84,7 @@ private:
   std::vector<std::pair<Handle, Handle>> registrations; ///< communicator, registration
   std::string whyUnregistered;
   std::vector<Group> groups;
-  std::map<int64_t, Channel> outgoing, incoming; ///< by the other stage
+  Channels outgoing, incoming; ///< by the other stage
   std::map<int64_t, para_context::Event> sent;   ///< by tag: recorded behind the send
 };
 

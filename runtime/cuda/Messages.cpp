@@ -18,15 +18,15 @@ Status Communicators::openChannel(Channel &channel) {
 }
 
 Status Communicators::createChannels() {
-  const auto &messages = ctx->manifest->messages;
-  if (messages.empty())
+  const auto &channels = ctx->manifest->channels;
+  if (channels.empty())
     return Status::success();
   int axis = ctx->manifest->axisIndex("pipeline");
   if (axis < 0)
     return Status::error("the manifest tells of messages between stages, but its mesh has no axis 'pipeline'");
   int64_t stage = ctx->coordinates[size_t(axis)];
-  for (size_t i = 0; i < messages.size(); ++i) {
-    auto [from, to] = messages[i];
+  for (size_t i = 0; i < channels.size(); ++i) {
+    auto &[from, to, tags] = channels[i];
     bool takesPart = stage == from || stage == to;
     // Ranks that differ in their stage only share a channel: its color is the first stage's rank among them.
     std::vector<int64_t> line = ctx->coordinates;
@@ -42,7 +42,8 @@ Status Communicators::createChannels() {
       ctx->watch->addLane(channel.stream);
       if (ctx->timeline)
         channel.row = ctx->timeline->addRow(stage == from ? "messages to stage " + std::to_string(to) : "messages from stage " + std::to_string(from));
-      (stage == from ? outgoing[to] : incoming[from]) = channel;
+      channel.tags = tags;
+      (stage == from ? outgoing[to] : incoming[from]).push_back(channel);
     }
     PARA_TRY(ctx->world->agree(status));
     ctx->watch->finishStartStep();
@@ -50,10 +51,20 @@ Status Communicators::createChannels() {
   return Status::success();
 }
 
-Communicators::Channel *Communicators::find(std::map<int64_t, Channel> &channels, int32_t axis, int64_t peer, const char *what, const char *op) {
+Communicators::Channel *Communicators::find(Channels &channels, int32_t axis, int64_t peer, int64_t tag, const char *what, const char *op) {
   auto at = channels.find(peer);
-  if (axis == ctx->manifest->axisIndex("pipeline") && at != channels.end())
-    return &at->second;
+  if (axis == ctx->manifest->axisIndex("pipeline") && at != channels.end()) {
+    int64_t ofProgram = tag / ctx->manifest->microbatches;
+    Channel *rest = nullptr;
+    for (Channel &channel : at->second) {
+      if (channel.tags.count(ofProgram))
+        return &channel;
+      if (channel.tags.empty())
+        rest = &channel;
+    }
+    if (rest)
+      return rest;
+  }
   ctx->fail(op, std::string(what) + ": the manifest tells of no messages between this stage and stage " + std::to_string(peer));
   return nullptr;
 }
@@ -66,7 +77,7 @@ para_status Communicators::follow(Channel &channel, int32_t stream, const char *
 }
 
 para_status Communicators::send(int32_t stream, int32_t axis, int64_t peer, int64_t tag, const void *buffer, int64_t bytes, const char *op) {
-  Channel *channel = find(outgoing, axis, peer, "send", op);
+  Channel *channel = find(outgoing, axis, peer, tag, "send", op);
   if (!channel)
     return PARA_ERROR;
   // Nothing waits behind it but who waits for the tag.
@@ -92,8 +103,8 @@ para_status Communicators::send(int32_t stream, int32_t axis, int64_t peer, int6
   return ctx->check(op, "send", result);
 }
 
-para_status Communicators::receive(int32_t stream, int32_t axis, int64_t peer, void *buffer, int64_t bytes, const char *op) {
-  Channel *channel = find(incoming, axis, peer, "recv", op);
+para_status Communicators::receive(int32_t stream, int32_t axis, int64_t peer, int64_t tag, void *buffer, int64_t bytes, const char *op) {
+  Channel *channel = find(incoming, axis, peer, tag, "recv", op);
   if (!channel)
     return PARA_ERROR;
   if (para_status status = follow(*channel, stream, "recv", op))
@@ -125,8 +136,9 @@ para_status Communicators::wait(int64_t tag, const char *op) {
 
 void Communicators::addStreams(std::vector<Handle> &streams) const {
   for (auto *channels : {&outgoing, &incoming})
-    for (auto &[peer, channel] : *channels)
-      streams.push_back(channel.stream);
+    for (auto &[peer, ofPeer] : *channels)
+      for (const Channel &channel : ofPeer)
+        streams.push_back(channel.stream);
 }
 
 } // namespace para::runtime::cuda
@@ -141,12 +153,12 @@ para_status para_send(para_context *ctx, int32_t stream, int32_t axis, int64_t p
   return ctx->communicators->send(stream, axis, peer, tag, buffer, bytes, op);
 }
 
-para_status para_recv(para_context *ctx, int32_t stream, int32_t axis, int64_t peer, int64_t, void *buffer, int64_t bytes,
+para_status para_recv(para_context *ctx, int32_t stream, int32_t axis, int64_t peer, int64_t tag, void *buffer, int64_t bytes,
                       const char *op) {
   if (!ctx->isStream(stream))
     return ctx->fail(op, "recv: there is no stream " + std::to_string(stream));
   OpScope scope(ctx, stream, op, "recv", bytes, true);
-  return ctx->communicators->receive(stream, axis, peer, buffer, bytes, op);
+  return ctx->communicators->receive(stream, axis, peer, tag, buffer, bytes, op);
 }
 
 para_status para_wait(para_context *ctx, int32_t stream, int64_t tag, const char *op) {

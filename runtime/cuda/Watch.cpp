@@ -19,7 +19,7 @@ constexpr double startFactor = 6;
 
 Status Watch::start() {
   void *memory = nullptr;
-  ticksLane = size_t(numStreams) + ctx->manifest->messages.size(); // A pair of stages has a channel at most.
+  ticksLane = size_t(numStreams) + ctx->manifest->channels.size();
   if (int result = ctx->driver.cuMemAllocHost(&memory, (ticksLane + 1) * sizeof(uint32_t)))
     return Status::error(ctx->driverError("cuMemAllocHost", result));
   words = static_cast<std::atomic<uint32_t> *>(memory);
@@ -231,7 +231,7 @@ std::string Watch::nameOf(const Communication &what) const {
   size_t communicators = manifest.communicators.size();
   std::string name = std::string("the ") + what.kind;
   if (size_t(what.line) >= communicators) {
-    auto [from, to] = manifest.messages[size_t(what.line) - communicators];
+    auto &[from, to, tags] = manifest.channels[size_t(what.line) - communicators];
     bool isSender = manifest.stageOf(ctx->rank) == from;
     return name + (isSender ? " to stage " + std::to_string(to) : " from stage " + std::to_string(from));
   }
@@ -281,7 +281,7 @@ std::string Watch::whoIsMissing(const Communication &what, uint64_t number) cons
   if (size_t(what.line) < communicators) {
     members = manifest.members(size_t(what.line), ctx->rank);
   } else {
-    auto [from, to] = manifest.messages[size_t(what.line) - communicators];
+    auto &[from, to, tags] = manifest.channels[size_t(what.line) - communicators];
     std::vector<int64_t> line = manifest.coordinates(ctx->rank);
     int64_t &stage = line[size_t(manifest.axisIndex("pipeline"))];
     stage = stage == from ? to : from;

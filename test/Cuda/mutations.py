@@ -36,6 +36,7 @@ PROGRAMS = [
     ("mlp", "ddp", ["--ranks=2", "--plan=ddp"]),
     ("mlp", "1f1b, 2 stages", ["--ranks=2", "--plan=pipeline", "--pipeline-schedule=1f1b"]),
     ("mlp", "zb-h1, 2 stages", ["--ranks=2", "--plan=pipeline", "--pipeline-schedule=zb-h1"]),
+    ("mlp", "interleaved, 2 ranks", ["--ranks=2", "--plan=pipeline", "--pipeline-schedule=interleaved:2"]),
     ("mlp", "zero1 x 1f1b", ["--mesh=data=2,pipeline=2", "--zero=1", "--clip-norm=1"]),
     ("mlp", "zero3, uneven", ["--ranks=3", "--plan=zero3"]),
     ("lora", "tensor", ["--ranks=2", "--plan=tensor"]),

@@ -194,3 +194,40 @@ func.func @main(%x: tensor<3xi64> {para.index_ranges = [3]}) { return }
 
 // expected-error @+1 {{a box has 2 offsets and 1 sizes}}
 func.func @main(%x: tensor<3xi64> {para.index_ranges = [#para.index_range<0, 3, [], [0, 0], [3], "node">]}) { return }
+
+// -----
+
+// A rank of the pipeline without a stage.
+// expected-error @+1 {{which has no stage for rank 1 of the pipeline}}
+module attributes {para.mesh = #para.mesh<["pipeline"], [2]>, para.places = array<i64: 0, 0>} {
+}
+
+// -----
+
+// expected-error @+1 {{which names ranks that the mesh's pipeline does not have}}
+module attributes {para.mesh = #para.mesh<["pipeline"], [2]>, para.places = array<i64: 0, 1, 2>} {
+}
+
+// -----
+
+module attributes {para.mesh = #para.mesh<["pipeline"], [2]>, para.places = array<i64: 0, 1, 0, 1>} {
+  func.func @fits(%w: tensor<3xf32> {para.stage = 3}) { return }
+  // expected-error @+1 {{argument 0: para.stage is 4, where there are 4 stages}}
+  func.func @main(%w: tensor<3xf32> {para.stage = 4}) { return }
+}
+
+// -----
+
+func.func @main(%x: tensor<3xf32>) {
+  // expected-error @+1 {{where the phase is of all chunks}}
+  %0 = para.neg %x {para.phase = #para<phase update, 1>} : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<3xf32>) {
+  // expected-error @+1 {{which is no chunk}}
+  %0 = para.neg %x {para.phase = #para<phase forward, -1>} : tensor<3xf32>
+  return
+}

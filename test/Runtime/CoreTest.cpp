@@ -139,10 +139,13 @@ TEST(Manifest, ReadsWhichStagesExchangeMessages) {
     return parseManifest(text.data(), text.size(), manifest).message();
   };
   Manifest manifest;
-  EXPECT_EQ(read("[[0,1],[1,0]]", manifest), "");
-  EXPECT_EQ(manifest.messages, (std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 0}}));
-  EXPECT_EQ(manifest.lines(), 3); // the communicator's before them
-  for (const char *wrong : {"[[0]]", "[[0,2]]", "[[1,1]]", "[[-1,0]]", "[0,1]"}) {
+  EXPECT_EQ(read("[[0,1],[1,0],[0,1,4,7]]", manifest), "");
+  ASSERT_EQ(manifest.channels.size(), 3u);
+  EXPECT_EQ(std::pair(manifest.channels[1].from, manifest.channels[1].to), std::pair(int64_t(1), int64_t(0)));
+  EXPECT_TRUE(manifest.channels[0].tags.empty());
+  EXPECT_EQ(manifest.channels[2].tags, (std::set<int64_t>{4, 7}));
+  EXPECT_EQ(manifest.lines(), 4); // the communicator's before them
+  for (const char *wrong : {"[[0]]", "[[0,2]]", "[[1,1]]", "[[-1,0]]", "[0,1]", "[[0,1,\"a\"]]"}) {
     Manifest other;
     EXPECT_EQ(read(wrong, other), "manifest: 'messages' holds something other than pairs of stages") << wrong;
   }

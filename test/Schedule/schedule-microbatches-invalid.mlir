@@ -2,8 +2,8 @@
 // RUN: para-opt %s --split-input-file --verify-diagnostics --para-schedule-microbatches=schedule=gpipe
 // RUN: not para-opt %S/Inputs/one-stage.mlir --para-schedule-microbatches=schedule=fast 2>&1 | FileCheck %s
 // CHECK: error: no pipeline schedule is called 'fast'; there are gpipe, 1f1b
-// RUN: not para-opt %S/Inputs/one-stage.mlir --para-schedule-microbatches=schedule=zb-v 2>&1 | FileCheck %s --check-prefix=PROGRAMS
-// PROGRAMS: error: no programs are made for the schedule 'zb-v' yet; there are programs for gpipe, 1f1b, zb-h1, zb-h2
+// RUN: not para-opt %S/Inputs/two-stages.mlir --para-schedule-microbatches=schedule=interleaved:2 2>&1 | FileCheck %s --check-prefix=PLACES
+// PLACES: error: has its stages elsewhere than the schedule 'interleaved:2' has them: 4 stages on 2 ranks, 2 on each
 
 // expected-error @+1 {{has no @stage1: para-split-stages comes first}}
 module attributes {para.mesh = #para.mesh<["pipeline"], [2]>} {

@@ -415,3 +415,52 @@ module attributes {para.mesh = #para.mesh<["data", "microbatch"], [2, 2]>} {
     return %r : tensor<2x4xf32>
   }
 }
+
+// -----
+
+// What a later chunk of the model makes, read by an earlier one.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<4x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<4x4xf32> {para.kind = "output", para.name = "y"}) {
+    %1 = para.neg %x : tensor<4x4xf32>
+    %0 = para.exp %1 : tensor<4x4xf32>
+    return %0 : tensor<4x4xf32>
+  }
+  func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<2x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], []]>}) attributes {para.schedule = [[#para<phase forward>, 0], [#para<phase forward, 1>, 0]]} {
+    %1 = para.neg %x {para.origin = 0, para.phase = #para<phase forward, 1>} : tensor<2x4xf32>
+    // expected-error @+1 {{operand 0 is made in the later phase forward of chunk 1}}
+    %r = para.exp %1 {para.origin = 1} : tensor<2x4xf32>
+    return %r : tensor<2x4xf32>
+  }
+}
+
+// -----
+
+// Gradients of a late chunk's weights are no earlier than an early chunk's backward pass.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<4x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<4x4xf32> {para.kind = "output", para.name = "y"}) {
+    %1 = para.neg %x : tensor<4x4xf32>
+    %0 = para.exp %1 : tensor<4x4xf32>
+    return %0 : tensor<4x4xf32>
+  }
+  func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<2x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], []]>}) attributes {para.schedule = [[#para<phase weight, 1>, 0], [#para<phase backward>, 0]]} {
+    %1 = para.neg %x {para.origin = 0, para.phase = #para<phase weight, 1>} : tensor<2x4xf32>
+    // expected-error @+1 {{operand 0 is made in the later phase weight of chunk 1}}
+    %r = para.exp %1 {para.origin = 1, para.phase = #para<phase backward>} : tensor<2x4xf32>
+    return %r : tensor<2x4xf32>
+  }
+}
+
+// -----
+
+// The second chunk before the first.
+module attributes {para.mesh = #para.mesh<["data"], [2]>} {
+  func.func @main(%x: tensor<4x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<4x4xf32> {para.kind = "output", para.name = "y"}) {
+    %1 = para.neg %x : tensor<4x4xf32>
+    return %1 : tensor<4x4xf32>
+  }
+  // expected-error @+1 {{runs forward of microbatch 0 after its forward of chunk 1}}
+  func.func @stage0(%x: tensor<2x4xf32> {para.kind = "input", para.name = "x", para.sharding = #para.sharding<[["data"], []]>}) -> (tensor<2x4xf32> {para.kind = "output", para.name = "y", para.sharding = #para.sharding<[["data"], []]>}) attributes {para.schedule = [[#para<phase forward, 1>, 0], [#para<phase forward>, 0]]} {
+    %1 = para.neg %x {para.origin = 0} : tensor<2x4xf32>
+    return %1 : tensor<2x4xf32>
+  }
+}

@@ -39,6 +39,8 @@ PROGRAMS = [
     (GPT, "data x tensor", ["--mesh=data=2,tensor=2"]),
     (GPT, "zero1 x pipeline", ["--mesh=data=2,pipeline=2", "--zero=1"]),
     (GPT, "zero1 x zero bubble", ["--mesh=data=2,pipeline=2", "--zero=1", "--pipeline-schedule=zb-h1"]),
+    (GPT, "interleaved pipeline", ["--ranks=2", "--plan=pipeline", "--pipeline-schedule=interleaved:2"]),
+    (GPT, "data x zero bubble, folded", ["--mesh=data=2,pipeline=2", "--pipeline-schedule=zb-v"]),
     (GPT, "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2", "--clip-norm=1"]),
     (LLAMA, "data x tensor x pipeline", ["--mesh=data=2,tensor=2,pipeline=2"]),
     ("onnx/torch/train_cnn_bn_ce", "data, microbatches", ["--mesh=data=2", "--microbatches=2"]),

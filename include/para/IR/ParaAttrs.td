@@ -25,7 +25,18 @@ def Para_ComparisonAttr : EnumAttr<ParaDialect, Para_Comparison, "comparison">;
 def Para_Phase : Para_Enum<"Phase", "part of the training step", [
     I32EnumAttrCase<"Prepare", 0, "prepare">, I32EnumAttrCase<"Setup", 1, "setup">, I32EnumAttrCase<"Forward", 2, "forward">,
     I32EnumAttrCase<"Backward", 3, "backward">, I32EnumAttrCase<"Weight", 4, "weight">, I32EnumAttrCase<"Update", 5, "update">]>;
-def Para_PhaseAttr : EnumAttr<ParaDialect, Para_Phase, "phase">;
+
+def Para_PhaseAttr : AttrDef<ParaDialect, "Phase"> {
+  let mnemonic = "phase";
+  let summary = "A part of the training step, of one chunk of the model";
+  let description = [{
+    On ops as `para.phase`. A pipeline's ranks may hold several chunks of the model, numbered in its order; the passes of each run by
+    themselves. Other phases are of all chunks, which is chunk 0. Examples: `#para<phase update>`, `#para<phase forward, 1>`.
+  }];
+  let parameters = (ins EnumParameter<Para_Phase>:$value, DefaultValuedParameter<"int64_t", "0">:$chunk);
+  let builders = [AttrBuilder<(ins "Phase":$value), [{ return $_get($_ctxt, value, 0); }]>];
+  let assemblyFormat = "$value (`,` $chunk^)?";
+}
 
 def Para_MeshAttr : AttrDef<ParaDialect, "Mesh"> {
   let mnemonic = "mesh";

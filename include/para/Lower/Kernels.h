@@ -8,7 +8,7 @@
 #ifndef PARA_LOWER_KERNELS_H
 #define PARA_LOWER_KERNELS_H
 
-#include "para/IR/Program.h"
+#include "para/IR/Phases.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -17,7 +17,7 @@ namespace para {
 /// A kernel, or a call of the runtime that computes or moves.
 struct FormedKernel {
   enum Kind { Fused, Product, Convolution, Scatter, Collective, Message } kind = Fused;
-  Phase phase = Phase::Forward;
+  ChunkPhase phase;
   mlir::Location location;
   double bytes = 0;                       ///< read and written, each place once
   double work = 0;                        ///< of a fused kernel: operations, a multiplication being one

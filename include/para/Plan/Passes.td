@@ -9,6 +9,7 @@ def ApplyPlanPass : Pass<"para-apply-plan", "::mlir::ModuleOp"> {
                  Option<"tensor", "tensor", "int64_t", "1", "size of the tensor axis">,
                  Option<"stages", "pipeline", "int64_t", "1", "number of pipeline stages">,
                  Option<"microbatches", "microbatches", "int64_t", "1", "number of microbatches">,
+                 Option<"schedule", "schedule", "std::string", "\"1f1b\"", "pipeline schedule, which says how many parts of the model a rank has">,
                  Option<"zero", "zero", "int", "0", "ZeRO level">,
                  Option<"recompute", "recompute", "std::string", "\"none\"", "what is computed again for the backward pass: none, selective, full">,
                  Option<"sequenceParallel", "sequence-parallel", "bool", "false", "cut what lies between tensor-parallel products over tensor, too">];

@@ -39,6 +39,8 @@ struct Plan {
   /// Stage of each node of the model; empty: cut by cost.
   std::map<std::string, int64_t> stages;
 
+  /// Parts of the model in its order: each rank of the pipeline has as many as the schedule has chunks.
+  int64_t getNumStages() const;
   int64_t getNumRanks() const { return pipeline * getReplicas() * tensor; }
   /// Ranks of a stage that have the same parameters, but for experts: those of `data`, `expert` and `context`.
   int64_t getReplicas() const { return data * expert * context; }

@@ -52,8 +52,8 @@ struct SearchOptions {
   Machine machine;
   CostType type = CostType::F32; ///< of products
   StoragePolicy storage;
-  bool onlyCompiled = false; ///< leaves out schedules that can be simulated only
   Execution execution;
+  bool oneStageARank = false; ///< leaves out schedules that put several chunks of the model on a rank
 };
 
 struct RacedPlan {

@@ -13,7 +13,7 @@ def SplitStagesPass : Pass<"para-split-stages", "::mlir::ModuleOp"> {
 
 def ScheduleMicrobatchesPass : Pass<"para-schedule-microbatches", "::mlir::ModuleOp"> {
   let summary = "Write the order of actions onto each stage's function and verify it";
-  let description = [{ `para.schedule` is a list of [phase, microbatch]. Phases in which a stage has nothing to do are left out. Where the schedule
+  let description = [{ `para.schedule` is a list of [phase, microbatch], where a phase is of one chunk of the model. Phases in which a stage has nothing to do are left out. Where the schedule
     parts them from gradients of activations, ops that make gradients of weights are moved behind the others, into the phase `weight`. }];
   let options = [Option<"schedule", "schedule", "std::string", "\"1f1b\"", "name of the pipeline schedule">];
 }

@@ -44,8 +44,6 @@ struct Schedule {
 
 /// Names of the schedules that there are; "interleaved:V" stands for any number V of chunks from 2 on.
 llvm::ArrayRef<llvm::StringRef> getScheduleNames();
-/// Names of those that programs are made for. The others can be simulated only.
-llvm::ArrayRef<llvm::StringRef> getCompiledScheduleNames();
 /// An error lists the schedules there are.
 llvm::Error checkScheduleName(llvm::StringRef name);
 /// Chunks of the model on each stage under a schedule; 1 for a name that is none.
