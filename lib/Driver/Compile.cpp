@@ -342,6 +342,7 @@ private:
     if (plans.size() == 1 && !options.explain && !options.simulate)
       return plan;
     request.ranks = plan->getNumRanks();
+    request.schedule = plan->schedule;
     return price(module, plans, request, os);
   }
 

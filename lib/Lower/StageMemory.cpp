@@ -260,6 +260,11 @@ StageMemory::Place StageMemory::placeOf(Value v) {
   return !perMicrobatch(phase.phase) || leaves ? Place::Step : Place::Slot;
 }
 
+bool StageMemory::isUsedElsewhere(Value v) {
+  int64_t chunk = getChunkPhase(v.getDefiningOp()).chunk;
+  return chunks > 1 && llvm::any_of(v.getUsers(), [&](Operation *user) { return user->hasAttr("para.phase") && getChunkPhase(user).chunk != chunk; });
+}
+
 bool StageMemory::shareInput(Operation *op, Value result) {
   if (getDepth(result)) // what is sent is written where it is made, and nowhere before
     return false;
@@ -274,7 +279,7 @@ bool StageMemory::shareInput(Operation *op, Value result) {
         elementBytes(v.getType()) != elementBytes(result.getType()) || getChunkPhase(v.getDefiningOp()).chunk != getChunkPhase(op).chunk)
       continue;
     Buffer &buffer = buffers[it->second.buffer];
-    bool once = llvm::all_of(v.getUsers(), [&](Operation *user) { return time[user] <= time[op]; });
+    bool once = !isUsedElsewhere(v) && llvm::all_of(v.getUsers(), [&](Operation *user) { return time[user] <= time[op]; });
     if (!once || buffer.place == Place::Fixed || buffer.place == Place::Step || buffer.last > time[op] || buffer.bytes != bytesOf(v))
       continue;
     bool taken = llvm::any_of(op->getResults(), [&](Value other) { auto p = places.find(other); return p != places.end() && p->second.buffer == it->second.buffer; });
@@ -316,6 +321,8 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
+      if (place == Place::Slot && isUsedElsewhere(v))
+        last = end;
       if (hasBlocks && getPhase(&op) == Phase::Update && (bytesOf(v) <= mostUnshared || updatesTogether + bytesOf(v) <= mostUpdatesTogether))
         first = std::min(first, firstUpdate), last = end, updatesTogether += bytesOf(v);
       else if (hasBlocks && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)

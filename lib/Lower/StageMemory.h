@@ -87,6 +87,8 @@ private:
   /// When the wait for a call on the communication stream stands.
   int64_t completionOf(rt::CallOp call);
   bool isAccumulated(mlir::Value v);
+  /// By another chunk, whose passes may come before or after those of the value's own: schedules need not agree on it for all microbatches.
+  bool isUsedElsewhere(mlir::Value v);
   Place placeOf(mlir::Value v);
   bool perMicrobatch(Phase phase) const { return !runsOnce(phase); }
   /// The op reads argument `v` only at the element that it writes, or not at all.

@@ -264,6 +264,30 @@ bool para::isBetter(const RacedPlan &a, const RacedPlan &b) {
   return key(a) < key(b);
 }
 
+void PlanRace::simulate(RacedPlan &raced) {
+  raced.price = pricer->estimate(raced.plan, true, raced.fault);
+  if (raced.fault.empty())
+    raced.fault = checkFit(raced.price, options);
+}
+
+size_t PlanRace::addOtherOrders(std::vector<RacedPlan> &plans, size_t simulated) {
+  simulated = std::min(plans.size(), simulated);
+  std::vector<RacedPlan> added;
+  double best = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < simulated; ++i)
+    if (plans[i].fault.empty())
+      best = std::min(best, plans[i].price.seconds);
+  for (size_t i = 0; i < simulated && options.request.train && options.request.schedule.empty(); ++i)
+    if (plans[i].fault.empty() && plans[i].price.seconds - plans[i].price.bubble < best)
+      for (const Plan &plan : getOtherOrders(plans[i].plan, /*chunks=*/false)) { // which are in the race
+        simulate(added.emplace_back(RacedPlan{plan, {}, ""}));
+        if (added.back().fault.empty())
+          best = std::min(best, added.back().price.seconds);
+      }
+  plans.insert(plans.begin() + simulated, added.begin(), added.end());
+  return added.size();
+}
+
 std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown, const Plan *near) {
   std::vector<RacedPlan> plans;
   for (const Plan &plan : getPlans(onlyKnown, near))
@@ -271,11 +295,9 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown, const Pla
   addLargerMicrobatches(plans, onlyKnown);
   auto sort = [&] { llvm::stable_sort(plans, isBetter); };
   sort();
-  for (size_t i = 0; i < std::min(plans.size(), simulated) && plans[i].fault.empty(); ++i) {
-    plans[i].price = pricer->estimate(plans[i].plan, true, plans[i].fault);
-    if (plans[i].fault.empty())
-      plans[i].fault = checkFit(plans[i].price, options);
-  }
+  for (size_t i = 0; i < std::min(plans.size(), simulated) && plans[i].fault.empty(); ++i)
+    simulate(plans[i]);
+  simulated += addOtherOrders(plans, simulated);
   if (plans.size() > simulated) { // estimates of the others do not race with simulations
     std::stable_sort(plans.begin(), plans.begin() + simulated, isBetter);
   } else {
@@ -295,10 +317,8 @@ std::vector<RacedPlan> PlanRace::run(size_t simulated, bool onlyKnown, const Pla
 
 RacedPlan PlanRace::price(const Plan &plan) {
   RacedPlan raced{plan, {}, ""};
-  raced.price = pricer->estimate(plan, true, raced.fault);
+  simulate(raced);
   raced.price.flops = pricer->getModelFlops(plan);
-  if (raced.fault.empty())
-    raced.fault = checkFit(raced.price, options);
   return raced;
 }
 

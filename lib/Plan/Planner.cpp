@@ -152,16 +152,40 @@ static std::string listFaults(ArrayRef<Candidate> candidates) {
   return text + (lacksMemory ? "\nmore ranks, a smaller batch (--dim batch=N) or more microbatches (--microbatches M) make room" : "");
 }
 
+/// Other orders of microbatches for the fastest pipelines, of which an order may save the waiting and little else.
+static std::vector<Plan> findOtherOrders(ArrayRef<Candidate> candidates, const PlanRequest &request) {
+  constexpr size_t mostPipelines = 2; // each order is a program to make and to price
+  std::vector<const Candidate *> fastest;
+  for (const Candidate &candidate : candidates)
+    if (candidate.price && candidate.fault.empty())
+      fastest.push_back(&candidate);
+  llvm::stable_sort(fastest, [](const Candidate *a, const Candidate *b) { return a->price->secondsPerStep < b->price->secondsPerStep; });
+  std::vector<Plan> plans;
+  size_t pipelines = 0;
+  for (const Candidate *candidate : fastest) {
+    std::vector<Plan> others = getOtherOrders(candidate->plan, /*chunks=*/true);
+    bool mayWin = candidate->price->secondsPerStep - candidate->price->bubbleSeconds < fastest.front()->price->secondsPerStep;
+    if (request.train && request.schedule.empty() && mayWin && !others.empty() && pipelines++ < mostPipelines)
+      llvm::append_range(plans, others);
+  }
+  return plans;
+}
+
 llvm::Expected<Plan> para::searchPlan(ModuleOp module, ArrayRef<Plan> plans, const PlanRequest &request, const Machine &machine, MemoryOracle memory,
                                       llvm::raw_ostream *table, bool json) {
   std::vector<Candidate> candidates;
   // For people all candidates' memory is made certain, unless the program is so large that they would wait for it.
   size_t ops = module.lookupSymbol<func::FuncOp>("main").getBody().front().getOperations().size();
   bool certain = table && !json && ops * plans.size() < 200000;
-  for (const Plan &plan : plans) {
-    candidates.push_back({plan, std::nullopt, ""});
-    price(module, candidates.back(), machine, certain ? std::optional(memory) : std::nullopt);
-  }
+  auto addAll = [&](ArrayRef<Plan> added) {
+    for (const Plan &plan : added) {
+      candidates.push_back({plan, std::nullopt, ""});
+      price(module, candidates.back(), machine, certain ? std::optional(memory) : std::nullopt);
+    }
+  };
+  addAll(plans);
+  if (plans.size() > 1)
+    addAll(findOtherOrders(candidates, request));
   Candidate *best = findFastest(candidates);
   while (best && !best->exact) { // the fastest one's memory is made certain; if it does not fit after all, the next one's
     price(module, *best, machine, memory);

@@ -192,6 +192,22 @@ void para::forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, Me
   }
 }
 
+std::vector<Plan> para::getOtherOrders(const Plan &plan, bool chunks) {
+  std::vector<Plan> plans;
+  if (plan.pipeline == 1 || plan.microbatches == 1 || plan.schedule != "1f1b" || !plan.stages.empty())
+    return plans;
+  for (llvm::StringRef schedule : {"zb-h1", "interleaved:2"}) {
+    if (getScheduleChunks(schedule) > 1 && (!chunks || plan.microbatches < plan.pipeline))
+      continue; // chunks wait for each other where microbatches do not fill them
+    Plan other = plan;
+    other.schedule = schedule.str();
+    if (size_t at = other.recipe.find(plan.schedule); at != std::string::npos)
+      other.recipe.replace(at, plan.schedule.size(), other.schedule);
+    plans.push_back(std::move(other));
+  }
+  return plans;
+}
+
 std::vector<Plan> para::getCandidates(const PlanRequest &request) {
   std::vector<Plan> plans;
   auto getSizes = [](llvm::StringRef, int64_t whole, const Plan &) { return getDivisors(whole); };

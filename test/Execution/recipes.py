@@ -23,6 +23,9 @@ NOT_SEPARABLE = {"cnn", "resnet_bn"}
 #: Models in which, from so many tensor ranks on, no sum over them can end in rows: sequence parallelism is refused.
 NO_SEQUENCE = {"cnn": 2, "resnet_bn": 2, "lora": 3, "embedding": 2}
 
+#: Models with too few nodes for two parts on each rank of a pipeline from so many ranks on.
+NO_CHUNKS = {"mlp": 6, "cnn": 6, "lora": 5, "embedding": 7}
+
 
 def mesh(**axes):
     return ",".join(f"{name}={size}" for name, size in axes.items())
@@ -62,13 +65,18 @@ RECIPES = {
 _serial = {}
 
 
+def is_too_small(name, plan, ranks, flags):
+    """Whether para rightly refuses the plan of that many ranks for the model."""
+    too_many = {"sequence": NO_SEQUENCE, "interleaved": NO_CHUNKS, "zb-v": NO_CHUNKS}
+    return "--mesh" not in flags and any(word in plan and ranks >= most.get(name, ranks + 1) for word, most in too_many.items())
+
 def table_row(head, name, plan, flags_of, ranks, cell):
     """Prints one line: `head`, then for each number of ranks what `cell(flags)` says, (entry, cause or ""), or `-` where the plan is for other
     numbers. Returns how many passed and how many failed; causes follow the line."""
     cells, notes, passed = [], [], 0
     for n in ranks:
         own = flags_of(n)
-        if own is None or ("sequence" in plan and n >= NO_SEQUENCE.get(name, n + 1)):
+        if own is None or is_too_small(name, plan, n, own):
             cells.append("-")
             continue
         entry, note = cell(own)
@@ -179,7 +187,7 @@ def main():
             cells, notes = [], []
             for n in ranks:
                 own = RECIPES[recipe](n)
-                if own is None or ("sequence" in recipe and n >= NO_SEQUENCE.get(name, n + 1)):
+                if own is None or is_too_small(name, recipe, n, own):
                     cells.append("-")
                     continue
                 try:

@@ -48,7 +48,7 @@ TEST_F(Kernels, ElementwiseOpsAreOne) {
   })")["stage0"];
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(kernels[0].kind, FormedKernel::Fused);
-  EXPECT_EQ(kernels[0].phase, Phase::Forward);
+  EXPECT_EQ(kernels[0].phase.phase, Phase::Forward);
   EXPECT_EQ(kernels[0].bytes, 4 * (64 * 32 + 32 + 64 * 32));
   EXPECT_GE(kernels[0].work, 2 * 64 * 32);
   EXPECT_LE(kernels[0].work, 3 * 64 * 32); // the repetition is no arithmetic, but may count as one
@@ -85,7 +85,7 @@ TEST_F(Kernels, Products) {
   EXPECT_EQ(forward.bytes, 4.0 * 3 * (8 * 16 + 16 * 12 + 8 * 12));
   EXPECT_EQ(forward.summedBytes, 0);
   EXPECT_EQ(backward.kind, FormedKernel::Product);
-  EXPECT_EQ(backward.phase, Phase::Backward);
+  EXPECT_EQ(backward.phase.phase, Phase::Backward);
   EXPECT_EQ(backward.batch, 1);
   EXPECT_EQ(backward.k, 8);
   EXPECT_EQ(backward.flops, 2.0 * 16 * 12 * 8);
@@ -106,7 +106,7 @@ TEST_F(Kernels, ConvolutionsAndScatters) {
   EXPECT_EQ(convolution->flops, 2.0 * (2 * 6 * 8 * 8) * (2 * 3 * 3)); // of each group its own two channels
   EXPECT_GE(convolution->bytes, 4.0 * (2 * 4 * 10 * 10 + 6 * 2 * 3 * 3 + 2 * 6 * 8 * 8));
   EXPECT_EQ(scatter->kind, FormedKernel::Scatter);
-  EXPECT_EQ(scatter->phase, Phase::Backward);
+  EXPECT_EQ(scatter->phase.phase, Phase::Backward);
   EXPECT_EQ(scatter->bytes, 8.0 * 5 + 4.0 * (5 * 8 + 40 * 8));
 }
 
@@ -133,6 +133,6 @@ TEST_F(Kernels, CommunicationByStage) {
   ASSERT_EQ(kernels["stage1"].size(), 2u);
   EXPECT_EQ(kernels["stage1"][0].kind, FormedKernel::Message);
   EXPECT_EQ(kernels["stage1"][1].kind, FormedKernel::Collective);
-  EXPECT_EQ(kernels["stage1"][1].phase, Phase::Update);
+  EXPECT_EQ(kernels["stage1"][1].phase.phase, Phase::Update);
   EXPECT_EQ(kernels["stage1"][1].bytes, 2 * 4.0 * 8 * 4);
 }

@@ -71,11 +71,10 @@ TEST(Schedule, AllSchedulesAreSound) {
   EXPECT_EQ(sound, 8 * 6 * 20);
 }
 
-// Every name that is listed makes a schedule, those with programs first of all.
+// Every name that is listed makes a schedule.
 TEST(Schedule, NamesAreAccepted) {
   for (llvm::StringRef name : getScheduleNames())
     EXPECT_EQ(llvm::toString(checkScheduleName(name == "interleaved:V" ? "interleaved:4" : name)), "") << name.str();
-  EXPECT_EQ(getCompiledScheduleNames().vec(), (std::vector<llvm::StringRef>{"gpipe", "1f1b", "zb-h1", "zb-h2"}));
   for (llvm::StringRef name : {"interleaved", "interleaved:", "interleaved:1", "interleaved:V", "interleaved:2000", "interleaved:2x", "ZB-H1", ""})
     EXPECT_NE(llvm::toString(checkScheduleName(name)), "") << name.str();
 }

@@ -125,8 +125,11 @@ private:
   std::vector<int64_t> getSizesOf(llvm::StringRef axis, int64_t whole, const Plan &mesh) const;
   bool canCutSequence(int64_t tensor);
   RacedPlan estimate(const Plan &plan);
+  void simulate(RacedPlan &raced);
   /// Adds plans of fewer microbatches than were tried, where the fewest of these were the fastest by far: of small models.
   void addLargerMicrobatches(std::vector<RacedPlan> &plans, bool onlyKnown);
+  /// Beside the first so many of `plans`, which are simulated, those that wait less under another order of microbatches; their number.
+  size_t addOtherOrders(std::vector<RacedPlan> &plans, size_t simulated);
 
   SearchOptions options;
   std::unique_ptr<Pricer> pricer;

@@ -4,10 +4,11 @@
 include "mlir/Pass/PassBase.td"
 
 def SplitStagesPass : Pass<"para-split-stages", "::mlir::ModuleOp"> {
-  let summary = "Make one function a pipeline stage from @spmd, with sends and receives";
+  let summary = "Make one function for each rank of the pipeline from @spmd, with sends and receives";
   let description = [{
     @stage0, @stage1, ... replace @spmd. A value that another stage uses is sent to it in the phase that makes it; what follows from
-    inputs alone is computed on each stage that needs it; a parameter used on two stages is sent from its home once a step.
+    inputs alone is computed on each rank that needs it; a parameter used on two ranks is sent from its home once a step. A rank's function has all
+    stages that lie on the rank (`para.places`), as chunks.
   }];
 }
 
