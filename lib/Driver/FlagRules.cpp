@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace para;
@@ -64,14 +66,31 @@ Error checkNeeds(const DriverOptions &options) {
 }
 
 /// Each result has a file of its own, and none takes the model's place but the model itself, annotated.
+/// One text for all names of a file: where its folder really is, through links, and what links there lead to.
+std::string identify(StringRef path) {
+  SmallString<256> real, name(path);
+  if (!sys::fs::real_path(path, real))
+    return real.str().str();
+  (void)sys::fs::make_absolute(name);
+  sys::path::remove_dots(name, /*remove_dot_dot=*/false);
+  if (!sys::fs::real_path(sys::path::parent_path(name), real)) {
+    sys::path::append(real, sys::path::filename(name));
+    return real.str().str();
+  }
+  return name.str().str();
+}
+
 Error checkFiles(const DriverOptions &options) {
-  std::map<StringRef, StringRef> taken;
+  std::map<std::string, StringRef> taken;
   if (options.emit != "onnx" && !options.input.empty())
-    taken[options.input] = "the model";
+    taken[identify(options.input)] = "the model";
+  for (const auto &[flag, path] : {std::pair<StringRef, StringRef>("--plan", options.plan), {"--machine", options.machine}})
+    if (path.ends_with(".json") && !(flag == "--plan" && identify(path) == identify(options.planOut))) // a plan may be written anew
+      taken.try_emplace(identify(path), flag);
   for (const auto &[flag, path] : {std::pair<StringRef, StringRef>("-o", options.output), {"--plan-out", options.planOut}, {"--report", options.report}, {"--trace-out", options.traceOut}}) {
     if (path.empty() || path == "-" || path.starts_with("/dev/"))
       continue;
-    if (auto [it, isNew] = taken.try_emplace(path, flag); !isNew)
+    if (auto [it, isNew] = taken.try_emplace(identify(path), flag); !isNew)
       return fail(flag + " " + path + ": that is the file of " + it->second + "; give another name");
   }
   return Error::success();

@@ -279,7 +279,10 @@ size_t PlanRace::addOtherOrders(std::vector<RacedPlan> &plans, size_t simulated)
       best = std::min(best, plans[i].price.seconds);
   for (size_t i = 0; i < simulated && options.request.train && options.request.schedule.empty(); ++i)
     if (plans[i].fault.empty() && plans[i].price.seconds - plans[i].price.bubble < best)
-      for (const Plan &plan : getOtherOrders(plans[i].plan, /*chunks=*/false)) { // which are in the race
+      for (const Plan &plan : getOtherOrders(plans[i].plan)) {
+        bool isThere = llvm::is_contained(getSchedules(options, plan.pipeline, plan.microbatches, getNumLayers()), plan.schedule);
+        if (isThere || (options.oneStageARank && plan.getNumStages() > plan.pipeline) || int64_t(getNumLayers()) < plan.getNumStages())
+          continue;
         simulate(added.emplace_back(RacedPlan{plan, {}, ""}));
         if (added.back().fault.empty())
           best = std::min(best, added.back().price.seconds);

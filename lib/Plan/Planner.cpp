@@ -163,7 +163,7 @@ static std::vector<Plan> findOtherOrders(ArrayRef<Candidate> candidates, const P
   std::vector<Plan> plans;
   size_t pipelines = 0;
   for (const Candidate *candidate : fastest) {
-    std::vector<Plan> others = getOtherOrders(candidate->plan, /*chunks=*/true);
+    std::vector<Plan> others = getOtherOrders(candidate->plan);
     bool mayWin = candidate->price->secondsPerStep - candidate->price->bubbleSeconds < fastest.front()->price->secondsPerStep;
     if (request.train && request.schedule.empty() && mayWin && !others.empty() && pipelines++ < mostPipelines)
       llvm::append_range(plans, others);

@@ -53,8 +53,8 @@ llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
 /// The plan with every recomputation that the request leaves open; itself, first, where it leaves none.
 std::vector<Plan> getRecomputations(const Plan &plan, const PlanRequest &request);
 
-/// A pipeline under 1F1B with its microbatches in other orders, which may wait less: zero bubble and, if `chunks`, interleaved. None of other plans.
-std::vector<Plan> getOtherOrders(const Plan &plan, bool chunks);
+/// A pipeline under 1F1B with its microbatches in other orders, which may wait less: zero bubble and interleaved. None of other plans.
+std::vector<Plan> getOtherOrders(const Plan &plan);
 
 /// All numbers that divide it, ascending.
 std::vector<int64_t> getDivisors(int64_t whole);
