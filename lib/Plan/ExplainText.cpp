@@ -26,7 +26,7 @@ void printRow(const RacedPlan &raced, const RacedPlan &best, std::pair<unsigned,
 
 void para::printRace(llvm::ArrayRef<RacedPlan> plans, const SearchOptions &options, llvm::raw_ostream &os) {
   const RacedPlan &best = plans.front();
-  os << llvm::formatv("{0} plans for {1} devices on {2}, batch {3} (predicted)\n", plans.size(), options.machine.getNumRanks(), options.machine.name, options.request.batch);
+  os << llvm::formatv("{0} plan{1} for {2} device{3} on {4}, batch {5} (predicted)\n", plans.size(), plans.size() == 1 ? "" : "s", options.machine.getNumRanks(), options.machine.getNumRanks() == 1 ? "" : "s", options.machine.name, options.request.batch);
   std::set<std::string> recipes;
   std::vector<const RacedPlan *> shown;
   std::pair<unsigned, unsigned> widths = {28, 30};

@@ -30,7 +30,7 @@ Candidate *findFastest(std::vector<Candidate> &candidates) {
 }
 
 void printTable(ArrayRef<Candidate> candidates, const Candidate *best, const Machine &machine, llvm::raw_ostream &os) {
-  os << llvm::formatv("plans for {0} ranks on {1} (predicted)\n", candidates.front().plan.getNumRanks(), machine.name);
+  os << llvm::formatv("plans for {0} rank{1} on {2} (predicted)\n", candidates.front().plan.getNumRanks(), candidates.front().plan.getNumRanks() == 1 ? "" : "s", machine.name);
   unsigned names = 28, meshes = 26;
   for (const Candidate &candidate : candidates) {
     names = std::max<unsigned>(names, candidate.plan.recipe.size());

@@ -9,7 +9,7 @@ namespace para::runtime {
 std::string helpText(const Manifest &manifest, const std::string &program) {
   std::string text = "usage: " + program + " [flags]\n\n" + manifest.model + ", compiled for " +
                      (manifest.isTraining() ? "training" : "inference") + " on " + std::to_string(manifest.ranks()) +
-                     " rank(s)\n\n";
+                     (manifest.ranks() == 1 ? " rank\n\n" : " ranks\n\n");
   if (manifest.isTraining()) {
     text += "  --data FILE            training set: .npz, folder of .npy or input_N.pb, or token file .u16\n"
             "  --steps N, --epochs N  train until step N of the run, or N times through the data (default: one epoch)\n"
@@ -73,13 +73,33 @@ std::string infoJson(const Manifest &manifest) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+/// "zero1 x zb-v + full recomputation": what the plan is called, and what its name leaves out.
+static std::string describePlan(const Manifest &manifest) {
+  Json plan = Json::parse(manifest.planJson, nullptr, false);
+  if (!plan.is_object())
+    return "";
+  auto text = [&](const char *key) { return plan.contains(key) && plan[key].is_string() ? plan[key].get<std::string>() : std::string(); };
+  std::string described = text("recipe");
+  auto add = [&](const std::string &part) { described += (described.empty() ? "" : ", ") + part; };
+  int pipeline = manifest.axisIndex("pipeline");
+  if (std::string schedule = text("schedule"); pipeline >= 0 && manifest.mesh[size_t(pipeline)].size > 1 && described.find(schedule) == std::string::npos)
+    add("microbatches by " + schedule);
+  if (plan.contains("zero") && plan["zero"].is_number_integer() && plan["zero"] > 0 && described.find("zero") == std::string::npos)
+    add("ZeRO " + std::to_string(plan["zero"].get<int>()));
+  if (std::string recompute = text("recompute"); !recompute.empty() && recompute != "none" && described.find("recomputation") == std::string::npos)
+    add(recompute + " recomputation");
+  return described;
+}
+
 std::string infoText(const Manifest &manifest) {
   std::string text = "model       " + manifest.model + " (" + manifest.mode + ", " + manifest.target + ", " +
                      manifest.precision + ")\nmesh       ";
   for (const MeshAxis &axis : manifest.mesh)
     text += " " + axis.name + "=" + std::to_string(axis.size);
   text += "\nbatch       " + std::to_string(manifest.batch) + " in " + std::to_string(manifest.microbatches) +
-          " microbatch(es)\n";
+          (manifest.microbatches == 1 ? " microbatch\n" : " microbatches\n");
+  if (std::string plan = describePlan(manifest); !plan.empty())
+    text += "plan        " + plan + "\n";
   auto list = [&](const char *title, const std::vector<Interface> &entries, bool areParameters) {
     text += std::string(title) + "\n";
     for (const Interface &entry : entries)

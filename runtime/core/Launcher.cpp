@@ -279,7 +279,6 @@ static Status awaitAll(const ControlBlock &block, int64_t rank, double limitSeco
 /// A rank that others started without telling it of shared memory. On one host rank 0 creates a named block and the others wait for it; on several
 /// they meet over TCP.
 static Status joinByVariables(const JoinOptions &options, std::unique_ptr<World> &world) {
-  PARA_TRY(checkEnvironment());
   LaunchVariables told = readLaunchVariables();
   int64_t rank = told.rank, size = told.size, ranks = options.ranks, lines = options.lines;
   if (size != ranks)

@@ -1,4 +1,5 @@
 //===- Main.cpp - The executable's main ---------------------------------------===//
+#include "Environment.h"
 #include "Launcher.h"
 #include "Worker.h"
 
@@ -73,6 +74,8 @@ int para_main(int argc, char **argv, const para_program *program) {
   }
   if (flags.transport == "mpi" && kind != LaunchKind::Mpi)
     return report(Status::error("--transport=mpi needs mpirun", 2));
+  if (Status status = checkEnvironment(); status.failed())
+    return report(status);
   if (kind == LaunchKind::Parent)
     return superviseRanks(manifest.ranks(), manifest.lines(), flags.threads, argv);
   return runRank(kind, manifest, flags, *program);
