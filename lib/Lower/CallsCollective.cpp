@@ -8,6 +8,8 @@
 
 #include "DType.h"
 #include "IndexMath.h"
+#include "MemoryPlanner.h"
+#include "OpFacts.h"
 
 #include "para/IR/Phases.h"
 #include "para/IR/Program.h"
@@ -95,28 +97,46 @@ LogicalResult CallBuilder::formCollective(Operation *op, const Call &call) {
   return success();
 }
 
+/// Values of which each list can lie side by side with few bytes between them, which would be sent as well: those that fill whole lines of memory
+/// first, and behind them what does not, as long as there is room.
+static SmallVector<SmallVector<unsigned>> packLists(ValueRange values, SmallVector<unsigned> numbers) {
+  auto rest = [&](unsigned number, int64_t unit) { return llvm::alignTo(bytesOf(values[number]), unit) - bytesOf(values[number]); };
+  llvm::stable_sort(numbers, [&](unsigned a, unsigned b) {
+    auto key = [&](unsigned number) { return std::pair(rest(number, messageAlignment), rest(number, arenaAlignment) > 0); };
+    return key(a) < key(b);
+  });
+  SmallVector<SmallVector<unsigned>> lists;
+  int64_t between = 0;
+  for (unsigned number : numbers) {
+    if (lists.empty() || between > mostBetween) {
+      lists.emplace_back();
+      between = 0;
+    }
+    lists.back().push_back(number);
+    between += rest(number, messageAlignment);
+  }
+  return lists;
+}
+
 void CallBuilder::formAllReduce(Operation *op, const Call &call) {
-  // Values of one element type are one message; the memory planner puts them side by side.
+  // Values of one element type are a message or few; the memory planner puts those of a call side by side.
   SmallVector<Type> types;
   for (Value v : op->getOperands())
     if (Type type = getElementTypeOrSelf(v.getType()); !llvm::is_contained(types, type))
       types.push_back(type);
   for (Type type : types) {
-    SmallVector<Value> inputs;
-    SmallVector<Type> results;
-    SmallVector<unsigned> numbers;
-    for (auto [i, v] : llvm::enumerate(op->getOperands())) {
-      if (getElementTypeOrSelf(v.getType()) != type)
-        continue;
-      inputs.push_back(v);
-      results.push_back(v.getType());
-      numbers.push_back(i);
-    }
+    SmallVector<unsigned> ofType;
+    for (auto [i, v] : llvm::enumerate(op->getOperands()))
+      if (getElementTypeOrSelf(v.getType()) == type)
+        ofType.push_back(i);
     SmallVector<NamedAttribute> desc{builder.getNamedAttr("axes", builder.getStrArrayAttr(call.axes)), attr("dtype", dtypeOf(type)),
                                      attr("reduction", static_cast<int64_t>(call.reduction))};
-    rt::CallOp c = create(op, "all_reduce", inputs, Dims(inputs.size(), 0), results, desc);
-    for (auto [i, number] : llvm::enumerate(numbers))
-      op->getResult(number).replaceAllUsesWith(c.getResult(i));
+    for (ArrayRef<unsigned> numbers : packLists(op->getOperands(), ofType)) {
+      SmallVector<Value> inputs = llvm::map_to_vector(numbers, [&](unsigned i) { return op->getOperand(i); });
+      rt::CallOp c = create(op, "all_reduce", inputs, Dims(inputs.size(), 0), ValueRange(inputs).getTypes(), desc);
+      for (auto [i, number] : llvm::enumerate(numbers))
+        op->getResult(number).replaceAllUsesWith(c.getResult(i));
+    }
   }
   obsolete.push_back(op);
 }

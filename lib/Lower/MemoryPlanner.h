@@ -16,6 +16,9 @@ namespace para {
 constexpr int64_t arenaAlignment = 64;
 inline int64_t alignBytes(int64_t bytes) { return (bytes + arenaAlignment - 1) / arenaAlignment * arenaAlignment; }
 
+/// Values that are reduced together lie at multiples of so many bytes, the widest access of a GPU, with at most so many between them.
+constexpr int64_t messageAlignment = 16, mostBetween = 16;
+
 struct PlannedBuffer {
   int64_t bytes = 0;
   int64_t first = 0, last = 0; ///< alive at these times and between

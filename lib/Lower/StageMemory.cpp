@@ -199,6 +199,11 @@ bool StageMemory::writesInPlace(Operation *op, Value v, unsigned result) {
   return same;
 }
 
+static bool isBucket(Operation *op) {
+  auto call = dyn_cast<rt::CallOp>(op);
+  return call && call.getCallee() == "all_reduce" && call.getInputs().size() > 1;
+}
+
 void StageMemory::placeResults() {
   Operation *terminator = func.getBody().front().getTerminator();
   int64_t end = time[terminator];
@@ -208,7 +213,7 @@ void StageMemory::placeResults() {
     auto updates = attributes ? attributes.getAs<StringAttr>("para.updates") : nullptr;
     int argument = updates ? getArgIndex(func, updates.getValue()) : -1;
     Operation *made = v.getDefiningOp();
-    bool free = made && !places.count(v);
+    bool free = made && !places.count(v) && !isBucket(made); // what is reduced together lies together
     Where target;
     if (argument >= 0) {
       Value old = func.getArgument(argument);
@@ -370,12 +375,14 @@ void StageMemory::placeBucket(rt::CallOp call) {
       last = std::max(last, buffers[it->second.buffer].last);
     }
     last = std::max(last, lastUse(out));
+    if (llvm::any_of(copies, [&, out = out](const Copy &copy) { return copy.from == out; })) // read again when its phase ends
+      last = time[func.getBody().front().getTerminator()];
+    bytes = llvm::alignTo(bytes, messageAlignment);
     offsets.push_back(bytes);
     payload += bytesOf(in);
-    bytes += alignBytes(bytesOf(in));
+    bytes += bytesOf(in);
   }
-  // Scalars are packed instead: what lies between them would be sent as well.
-  bool isMostlyFull = bytes - payload <= bytes / 64;
+  bool isMostlyFull = bytes - payload <= mostBetween; // what lies between is sent as well
   if (own.empty() || !isMostlyFull || copied > std::max(bytes / 8, mostCopied))
     return;
   if (place == Place::Step && microbatches > 1) {
