@@ -1,3 +1,4 @@
+#include "para/IR/Phases.h"
 #include "para/IR/Program.h"
 #include "para/Interfaces/Structure.h"
 #include "para/Partition/Passes.h"
@@ -34,30 +35,36 @@ struct RegroupSumsPass : para::impl::RegroupSumsPassBase<RegroupSumsPass> {
       if (isFreeSum(op))
         sums.push_back(op);
     });
-    llvm::for_each(sums, regroup);
+    places = getPlaces(getOperation());
+    for (Operation *op : sums)
+      regroup(op);
   }
 
-  static void regroup(Operation *op) {
+  void regroup(Operation *op) {
+    // What runs once a step does so on all stages of a rank together.
+    auto groupOf = [&](int64_t stage) { return runsOnce(getPhase(op)) ? places[stage].rank : stage; };
     int64_t own = getStage(op->getResult(0), 0);
     llvm::MapVector<int64_t, SmallVector<Value>> groups;
     for (Value operand : op->getOperands())
-      groups[getStage(operand, own)].push_back(operand);
+      groups[groupOf(getStage(operand, own))].push_back(operand);
     if (groups.size() < 2)
       return;
     OpBuilder builder(op);
     SmallVector<Value> sums;
-    for (auto &[stage, terms] : groups) {
-      if (stage == own || terms.size() == 1) {
+    for (auto &[group, terms] : groups) {
+      if (group == groupOf(own) || terms.size() == 1) {
         llvm::append_range(sums, terms);
         continue;
       }
       OperationState state(op->getLoc(), op->getName(), terms, op->getResultTypes(), op->getAttrs());
       Operation *part = builder.create(state);
-      part->setAttr("para.stage", builder.getI64IntegerAttr(stage));
+      part->setAttr("para.stage", builder.getI64IntegerAttr(getStage(terms.front(), own)));
       part->removeAttr("para.target"); // the terms are finished when they are all together
       sums.push_back(part->getResult(0));
     }
     op->setOperands(sums);
   }
+
+  SmallVector<StagePlace> places;
 };
 } // namespace
