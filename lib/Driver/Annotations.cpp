@@ -1,3 +1,4 @@
+#include "Flags.h"
 #include "Annotations.h"
 #include "PlanFlags.h"
 
@@ -8,7 +9,6 @@
 #include "para/Plan/NamedValues.h"
 #include "para/Plan/Planner.h"
 #include "para/Support/Output.h"
-#include "para/Schedule/Schedule.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -216,8 +216,8 @@ static std::string listLost(const Plan &plan, func::FuncOp main, bool isTrained)
 }
 
 llvm::Error para::writeAnnotatedModel(ModuleOp planned, const ModelOutline &outline, const Plan &plan, const DriverOptions &options) {
-  if (plan.getNumStages() > plan.pipeline)
-    return fail("--pipeline-schedule=" + plan.schedule + ": ONNX has no words for several parts of the model on a rank; take another schedule (" + llvm::join(getScheduleNames(), ", ") + "), or --plan-out, which has all of the plan");
+  if (plan.getNumStages() > plan.pipeline) // a plan file's
+    return fail(explainChunksInOnnx(plan.schedule));
   WrittenAnnotations written = writeAnnotations(outline, planned.lookupSymbol<func::FuncOp>("main"));
   auto bytes = annotateOnnx(options.input, written.configuration, written.nodes, written.assignments);
   if (!bytes)

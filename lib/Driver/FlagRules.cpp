@@ -97,6 +97,11 @@ Error checkFiles(const DriverOptions &options) {
 }
 } // namespace
 
+std::string para::explainChunksInOnnx(StringRef schedule) {
+  return ("--emit=onnx: ONNX has no words for several parts of the model on a rank, as --pipeline-schedule=" + schedule + " has them; take " +
+          listOneChunkSchedules() + ", or --plan-out, which has all of the plan").str();
+}
+
 Error para::checkTogether(const DriverOptions &options) {
   for (const GivenFlag &given : options.given)
     if (options.calibrate && !is_contained({"--calibrate", "-v", "--timing", "--progress"}, given.name))
@@ -112,6 +117,8 @@ Error para::checkTogether(const DriverOptions &options) {
     return fail("-o -: only text goes to standard output; give the name of a file for --emit=" + options.emit);
   if (options.emit == "onnx" && options.output.empty())
     return fail("--emit=onnx: give the name of the new file (-o FILE.onnx)");
+  if (options.emit == "onnx" && getScheduleChunks(options.schedule) > 1)
+    return fail(explainChunksInOnnx(options.schedule));
   if (options.emit == "ptx" && options.target != "cuda")
     return fail("--emit=ptx: PTX is made for --target=cuda only");
   bool isPricedOnly = options.precision == "f8" || !options.widths.empty();

@@ -45,6 +45,8 @@ const Flag *findFlag(llvm::StringRef name);
 
 /// What flags say to each other: each has its needs, and no two contradict.
 llvm::Error checkTogether(const DriverOptions &options);
+/// Why an annotated model cannot say what a schedule of several chunks a rank does.
+std::string explainChunksInOnnx(llvm::StringRef schedule);
 /// Of flags that ask for a result before which others stop, as sentences for the user: scripts give them in any case.
 std::vector<std::string> findIdleOutputs(const DriverOptions &options);
 

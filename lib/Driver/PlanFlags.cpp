@@ -195,6 +195,7 @@ PlanRequest para::makeRequest(const DriverOptions &options, const Machine &machi
   request.sequenceParallel = options.sequenceParallel;
   request.noSequenceParallel = options.noSequenceParallel;
   request.evenStages = options.evenStages;
+  request.oneStageARank = options.emit == "onnx"; // which has no words for more
   request.mesh = options.mesh;
   request.shards = options.shards;
   request.stages = options.stages;

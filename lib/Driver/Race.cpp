@@ -197,7 +197,6 @@ llvm::Expected<Plan> para::racePlans(ModuleOp imported, const AutodiffOptions &a
     return execution.takeError();
   search.execution = std::move(*execution);
   setPrecision(search, options, main);
-  search.oneStageARank = options.emit == "onnx"; // which has no words for more
   auto batch = main->getAttrOfType<IntegerAttr>("para.batch");
   PlanRequest &request = search.request;
   request = makeRequest(options, search.machine, search.machine.getNumRanks(), batch ? batch.getInt() : 1);

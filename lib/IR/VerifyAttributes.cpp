@@ -91,6 +91,16 @@ LogicalResult check(ArrayRef<Rule> rules, Operation *op, const Twine &where, Nam
   return success();
 }
 
+/// Passes are of chunks of the model, other phases of all.
+LogicalResult checkPhase(Operation *op, StringRef what, Attribute attr) {
+  ChunkPhase phase = getChunkPhase(attr);
+  if (phase.chunk < 0 || phase.chunk >= kMostChunks)
+    return op->emitError() << what << attr << ", which is no chunk";
+  if (phase.chunk > 0 && !isPass(phase.phase))
+    return op->emitError() << what << attr << ", where the phase is of all chunks";
+  return success();
+}
+
 /// Stages are those that the module has places for, one on each rank of the mesh's pipeline if it says nothing else.
 LogicalResult checkStage(Operation *op, const Twine &where, NamedAttribute attr) {
   if (attr.getName() != "para.stage")
@@ -163,14 +173,15 @@ LogicalResult ParaDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (llvm::any_of(places.asArrayRef(), [&](int64_t rank) { return !mesh || rank < 0 || rank >= mesh.getSize("pipeline"); }))
       return op->emitError() << "para.places is " << places << ", which names ranks that the mesh's pipeline does not have";
   }
-  if (attr.getName() == "para.phase")
-    if (ChunkPhase phase = getChunkPhase(attr.getValue()); phase.chunk < 0 || (phase.chunk > 0 && !isPass(phase.phase)))
-      return op->emitError() << "para.phase is " << attr.getValue() << (phase.chunk < 0 ? ", which is no chunk" : ", where the phase is of all chunks");
+  if (attr.getName() == "para.phase" && failed(checkPhase(op, "para.phase is ", attr.getValue())))
+    return failure();
   if (attr.getName() == "para.schedule")
     for (Attribute entry : cast<ArrayAttr>(attr.getValue())) {
       auto pair = dyn_cast<ArrayAttr>(entry);
       if (!pair || pair.size() != 2 || !isa<PhaseAttr>(pair[0]) || !isIndex(pair[1]))
         return op->emitError() << "has the action " << entry << ", which is no phase of a microbatch";
+      if (failed(checkPhase(op, "has an action of the phase ", pair[0])))
+        return failure();
     }
   return success();
 }

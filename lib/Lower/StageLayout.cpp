@@ -11,17 +11,18 @@
 using namespace mlir;
 using namespace para;
 
-StageMemory::Holding StageMemory::findHolding(int64_t chunk) {
+StageMemory::Holding StageMemory::findHolding(std::optional<int64_t> chunk) {
   std::set<ChunkPhase> phases;
   Holding holding;
   for (auto &[v, where] : places) {
     const Buffer &buffer = buffers[where.buffer];
-    if (buffer.place != Place::Slot || !v.getDefiningOp() || (chunk >= 0 && buffer.chunk != chunk))
+    if (buffer.place != Place::Slot || !v.getDefiningOp() || (chunk && buffer.chunk != *chunk))
       continue;
     phases.insert(getChunkPhase(v.getDefiningOp()));
     holding.depth = std::max(holding.depth, getDepth(v));
     for (Operation *user : v.getUsers())
-      phases.insert(getChunkPhase(user));
+      if (!user->hasTrait<OpTrait::IsTerminator>())
+        phases.insert(getChunkPhase(user));
   }
   holding.first.assign(microbatches, -1);
   holding.last.assign(microbatches, -1);
@@ -55,11 +56,11 @@ void StageMemory::assignRings() {
 }
 
 void StageMemory::assignSlots() {
-  if (chunks > 1 && microbatches > 1)
+  if (hasRings())
     return assignRings();
   // A microbatch holds a slot from the first segment that writes it to the last that reads it. What is sent from there may be under way for
   // some more microbatches.
-  auto [first, last, depth] = findHolding(-1);
+  auto [first, last, depth] = findHolding(std::nullopt);
   std::vector<int64_t> freeAt, hadBy; // by slot, the last action that uses it and its microbatch
   std::vector<int64_t> slotOf(microbatches, 0), order;
   for (int64_t m = 0; m < microbatches; ++m)
@@ -101,8 +102,7 @@ void StageMemory::pack() {
       buffers[number].offset = base + plan.offset;
     return bytes;
   };
-  bool hasRings = chunks > 1 && microbatches > 1;
-  if (slots == 1 && !hasRings) {
+  if (slots == 1 && !hasRings()) {
     slotBase = fixed;
     slotBytes = 0;
     arenaBytes = fixed + packKind(fixed, [](const Buffer &b) { return b.place != Place::Fixed; });
@@ -110,7 +110,7 @@ void StageMemory::pack() {
   }
   int64_t shared = packKind(fixed, [](const Buffer &b) { return b.place == Place::Step || b.place == Place::Temporary; });
   slotBase = fixed + shared;
-  if (hasRings) {
+  if (hasRings()) {
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       auto isHere = [&](const Buffer &b) { return b.place == Place::Slot && b.chunk == chunk; };
       int64_t block = packKind(slotBase, isHere), ring = 1;

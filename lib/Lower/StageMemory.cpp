@@ -66,7 +66,7 @@ void StageMemory::readSchedule() {
 }
 
 int StageMemory::newBuffer(Place place, int64_t bytes, int64_t first, int64_t last) {
-  buffers.push_back({place, bytes, 0, first, last, 0, -1, 0});
+  buffers.push_back({place, bytes, first, last});
   return buffers.size() - 1;
 }
 
@@ -97,6 +97,8 @@ int64_t StageMemory::getFirst(Operation *op, int64_t depth) {
 
 int64_t StageMemory::lastUse(Value v) {
   if (getDepth(v))
+    return time[func.getBody().front().getTerminator()];
+  if (hasRings() && v.getDefiningOp() && isUsedElsewhere(v)) // whose passes come before or after those of the value's own, not in the order of ops
     return time[func.getBody().front().getTerminator()];
   int64_t last = v.getDefiningOp() ? time[v.getDefiningOp()] : 0;
   for (Operation *user : v.getUsers())
@@ -267,7 +269,7 @@ StageMemory::Place StageMemory::placeOf(Value v) {
 
 bool StageMemory::isUsedElsewhere(Value v) {
   int64_t chunk = getChunkPhase(v.getDefiningOp()).chunk;
-  return chunks > 1 && llvm::any_of(v.getUsers(), [&](Operation *user) { return user->hasAttr("para.phase") && getChunkPhase(user).chunk != chunk; });
+  return llvm::any_of(v.getUsers(), [&](Operation *user) { return user->hasAttr("para.phase") && getChunkPhase(user).chunk != chunk; });
 }
 
 bool StageMemory::shareInput(Operation *op, Value result) {
@@ -284,7 +286,7 @@ bool StageMemory::shareInput(Operation *op, Value result) {
         elementBytes(v.getType()) != elementBytes(result.getType()) || getChunkPhase(v.getDefiningOp()).chunk != getChunkPhase(op).chunk)
       continue;
     Buffer &buffer = buffers[it->second.buffer];
-    bool once = !isUsedElsewhere(v) && llvm::all_of(v.getUsers(), [&](Operation *user) { return time[user] <= time[op]; });
+    bool once = !(hasRings() && isUsedElsewhere(v)) && llvm::all_of(v.getUsers(), [&](Operation *user) { return time[user] <= time[op]; });
     if (!once || buffer.place == Place::Fixed || buffer.place == Place::Step || buffer.last > time[op] || buffer.bytes != bytesOf(v))
       continue;
     bool taken = llvm::any_of(op->getResults(), [&](Value other) { auto p = places.find(other); return p != places.end() && p->second.buffer == it->second.buffer; });
@@ -326,8 +328,6 @@ void StageMemory::placeValues() {
         first = 0;
         last = end;
       }
-      if (place == Place::Slot && isUsedElsewhere(v))
-        last = end;
       if (hasBlocks && getPhase(&op) == Phase::Update && (bytesOf(v) <= mostUnshared || updatesTogether + bytesOf(v) <= mostUpdatesTogether))
         first = std::min(first, firstUpdate), last = end, updatesTogether += bytesOf(v);
       else if (hasBlocks && microbatches == 1 && place == Place::Temporary && isSumOfParts(v) && partsTogether + bytesOf(v) <= mostPartsTogether)

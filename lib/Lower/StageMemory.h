@@ -37,8 +37,9 @@ private:
   enum class Place { Fixed, Step, Slot, Temporary };
   struct Buffer {
     Place place;
-    int64_t bytes, block = 0; ///< bytes of all, step from microbatch to microbatch
+    int64_t bytes; ///< of all
     int64_t first, last;
+    int64_t block = 0; ///< step from microbatch to microbatch
     int64_t chunk = 0; ///< that makes it
     int64_t offset = -1;
     int64_t ring = 0; ///< blocks are used in turn
@@ -50,12 +51,14 @@ private:
 
   void readSchedule();
   void assignSlots();
-  /// For how long each microbatch holds what passes keep in the slots of a chunk (of all chunks: -1).
+  /// Several chunks take turns with several microbatches, not always in the same order.
+  bool hasRings() const { return chunks > 1 && microbatches > 1; }
+  /// For how long each microbatch holds what passes keep in the slots of a chunk, or of all.
   struct Holding {
     std::vector<int64_t> first, last; ///< actions, by microbatch; -1 where it holds nothing
     int64_t depth = 0;                ///< of messages from there
   };
-  Holding findHolding(int64_t chunk);
+  Holding findHolding(std::optional<int64_t> chunk);
   void assignRings();
   void placeArguments();
   void placeResults();
@@ -87,7 +90,7 @@ private:
   /// When the wait for a call on the communication stream stands.
   int64_t completionOf(rt::CallOp call);
   bool isAccumulated(mlir::Value v);
-  /// By another chunk, whose passes may come before or after those of the value's own: schedules need not agree on it for all microbatches.
+  /// By another chunk than the one that makes it.
   bool isUsedElsewhere(mlir::Value v);
   Place placeOf(mlir::Value v);
   bool perMicrobatch(Phase phase) const { return !runsOnce(phase); }

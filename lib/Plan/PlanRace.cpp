@@ -65,7 +65,7 @@ std::vector<std::string> getSchedules(const SearchOptions &options, int64_t stag
   if (!options.request.schedule.empty())
     return {options.request.schedule};
   std::vector<std::string> schedules = {"1f1b"};
-  if (stages > 1 && microbatches >= stages && !options.oneStageARank)
+  if (stages > 1 && microbatches >= stages && !options.request.oneStageARank)
     for (int64_t chunks : {2, 4, 8})
       if (int64_t(layers) >= chunks * stages)
         schedules.push_back("interleaved:" + std::to_string(chunks));
@@ -277,11 +277,11 @@ size_t PlanRace::addOtherOrders(std::vector<RacedPlan> &plans, size_t simulated)
   for (size_t i = 0; i < simulated; ++i)
     if (plans[i].fault.empty())
       best = std::min(best, plans[i].price.seconds);
-  for (size_t i = 0; i < simulated && options.request.train && options.request.schedule.empty(); ++i)
+  for (size_t i = 0; i < simulated; ++i)
     if (plans[i].fault.empty() && plans[i].price.seconds - plans[i].price.bubble < best)
-      for (const Plan &plan : getOtherOrders(plans[i].plan)) {
+      for (const Plan &plan : getOtherOrders(plans[i].plan, options.request)) {
         bool isThere = llvm::is_contained(getSchedules(options, plan.pipeline, plan.microbatches, getNumLayers()), plan.schedule);
-        if (isThere || (options.oneStageARank && plan.getNumStages() > plan.pipeline) || int64_t(getNumLayers()) < plan.getNumStages())
+        if (isThere || int64_t(getNumLayers()) < plan.getNumStages())
           continue;
         simulate(added.emplace_back(RacedPlan{plan, {}, ""}));
         if (added.back().fault.empty())

@@ -11,6 +11,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace para;
 
@@ -161,11 +163,16 @@ static std::vector<Plan> findOtherOrders(ArrayRef<Candidate> candidates, const P
       fastest.push_back(&candidate);
   llvm::stable_sort(fastest, [](const Candidate *a, const Candidate *b) { return a->price->secondsPerStep < b->price->secondsPerStep; });
   std::vector<Plan> plans;
-  size_t pipelines = 0;
+  auto nameAll = [](const Plan &plan) {
+    llvm::json::Object all = plan.toJson();
+    all.erase("recipe"); // which says nothing that the others do not
+    return llvm::formatv("{0}", llvm::json::Value(std::move(all))).str();
+  };
+  std::set<std::string> tried;
   for (const Candidate *candidate : fastest) {
-    std::vector<Plan> others = getOtherOrders(candidate->plan);
+    std::vector<Plan> others = getOtherOrders(candidate->plan, request);
     bool mayWin = candidate->price->secondsPerStep - candidate->price->bubbleSeconds < fastest.front()->price->secondsPerStep;
-    if (request.train && request.schedule.empty() && mayWin && !others.empty() && pipelines++ < mostPipelines)
+    if (mayWin && !others.empty() && tried.insert(nameAll(others.front())).second && tried.size() <= mostPipelines)
       llvm::append_range(plans, others);
   }
   return plans;

@@ -178,15 +178,17 @@ private:
   std::vector<SegmentWork> collectChunks(const StoragePolicy &storage) {
     if (chunks == 1)
       return collectWork(function, 1, storage);
-    OwningOpRef<func::FuncOp> byChunk = function.clone();
+    auto module = function->getParentOfType<ModuleOp>();
+    OwningOpRef<ModuleOp> copy = module.clone();
+    auto byChunk = copy->lookupSymbol<func::FuncOp>(function.getName());
     Builder builder(function.getContext());
-    for (Operation &op : byChunk->getBody().front())
+    for (Operation &op : byChunk.getBody().front())
       op.setAttr("para.stage", builder.getI64IntegerAttr(getChunkPhase(&op).chunk));
-    SmallVector<StagePlace> places = getPlaces(function->getParentOfType<ModuleOp>());
-    for (unsigned index = 0; index < byChunk->getNumArguments(); ++index)
-      if (auto home = byChunk->getArgAttrOfType<IntegerAttr>(index, "para.stage"))
-        byChunk->setArgAttr(index, "para.stage", builder.getI64IntegerAttr(places[home.getInt()].chunk));
-    return collectWork(*byChunk, chunks, storage);
+    SmallVector<StagePlace> places = getPlaces(module);
+    for (unsigned index = 0; index < byChunk.getNumArguments(); ++index)
+      if (auto home = byChunk.getArgAttrOfType<IntegerAttr>(index, "para.stage"))
+        byChunk.setArgAttr(index, "para.stage", builder.getI64IntegerAttr(places[home.getInt()].chunk));
+    return collectWork(byChunk, chunks, storage);
   }
 
   /// The phase that ends a microbatch's way through a chunk.
@@ -274,7 +276,7 @@ struct StageRun {
 
 /// How many of a stage's ranks run on each core: runtime/host/Placement.cpp binds ranks that share cores. Where they cannot be shared out
 /// evenly the system places them, which test/Execution/predict.py has found to come to the same. Ranks have a thread each.
-std::vector<double> getPlaces(int64_t stage, int64_t ranksOfStage, int64_t cores) {
+std::vector<double> countOnCores(int64_t stage, int64_t ranksOfStage, int64_t cores) {
   std::vector<double> places(cores, 0);
   for (int64_t i = 0; i < ranksOfStage; ++i)
     places[(stage * ranksOfStage + i) % cores] += 1;
@@ -286,7 +288,7 @@ void runSchedule(std::vector<StageRun> &runs, std::vector<StagePricer> &pricers,
   int64_t stages = int64_t(runs.size()), cores = int64_t(sharedCores);
   std::vector<std::vector<double>> places;
   for (int64_t stage = 0; stage < stages && cores > 0; ++stage)
-    places.push_back(getPlaces(stage, ranksOfStage, cores));
+    places.push_back(countOnCores(stage, ranksOfStage, cores));
   std::set<std::tuple<int64_t, ChunkPhase, int64_t>> finished;
   for (double now = 0;;) {
     for (int64_t stage = 0; stage < stages; ++stage) {

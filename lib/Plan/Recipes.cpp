@@ -192,12 +192,12 @@ void para::forEachMesh(const PlanRequest &request, int64_t ranks, bool idles, Me
   }
 }
 
-std::vector<Plan> para::getOtherOrders(const Plan &plan) {
+std::vector<Plan> para::getOtherOrders(const Plan &plan, const PlanRequest &request) {
   std::vector<Plan> plans;
-  if (plan.pipeline == 1 || plan.microbatches == 1 || plan.schedule != "1f1b" || !plan.stages.empty())
+  if (!request.train || !request.schedule.empty() || plan.pipeline == 1 || plan.microbatches == 1 || plan.schedule != "1f1b" || !plan.stages.empty())
     return plans;
   for (llvm::StringRef schedule : {"zb-h1", "zb-h2", "interleaved:2", "zb-v"}) {
-    if (getScheduleChunks(schedule) > 1 && plan.microbatches < plan.pipeline)
+    if (getScheduleChunks(schedule) > 1 && (request.oneStageARank || plan.microbatches < plan.pipeline))
       continue; // chunks wait for each other where microbatches do not fill them
     Plan other = plan;
     other.schedule = schedule.str();

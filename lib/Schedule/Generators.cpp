@@ -1,5 +1,7 @@
 #include "para/Schedule/Schedule.h"
 
+#include "para/IR/Phases.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -150,8 +152,6 @@ constexpr Generator kGenerators[] = {
     {"gpipe", gpipe},        {"1f1b", oneForwardOneBackward}, {"interleaved:V", interleaved, 0},
     {"zb-h1", zeroBubbleH1}, {"zb-h2", zeroBubbleH2},         {"zb-v", zeroBubbleV, 2, true},
 };
-/// More chunks than any model has layers.
-constexpr int64_t kMostChunks = 1024;
 
 struct Found {
   const Generator *generator;
@@ -186,6 +186,14 @@ int64_t para::getScheduleChunks(llvm::StringRef name) {
     return found->chunks;
   llvm::consumeError(found.takeError());
   return 1;
+}
+
+std::string para::listOneChunkSchedules() {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const Generator &generator : kGenerators)
+    if (generator.chunks == 1)
+      names.push_back(generator.name);
+  return llvm::join(names, ", ");
 }
 
 bool para::isNaive(llvm::StringRef name) {

@@ -74,6 +74,13 @@ struct ScheduleMicrobatchesPass : para::impl::ScheduleMicrobatchesPassBase<Sched
                          << " ranks, " << made->chunks << " on each";
       return signalPassFailure();
     }
+    for (func::FuncOp function : functions)
+      for (Operation &op : function.getBody().front())
+        if (getChunkPhase(&op).chunk >= made->chunks) {
+          op.emitError() << "is in the phase " << describePhase(getChunkPhase(&op)) << ", and the schedule '" << schedule << "' has " << made->chunks
+                         << (made->chunks == 1 ? " chunk" : " chunks");
+          return signalPassFailure();
+        }
     if (stages > 1 && partsBackward(*made)) // alone nobody waits
       for (func::FuncOp function : functions)
         partBackward(function);

@@ -170,7 +170,7 @@ private:
   /// All stages, as a microbatch passes them in the phase.
   SmallVector<int64_t> getPassOrder(Phase phase) {
     SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, places.size()));
-    if (phase == Phase::Backward && int64_t(places.size()) > ranks)
+    if (phase == Phase::Backward && int64_t(places.size()) > ranks) // with one stage a rank only the numbers of messages would change
       std::reverse(order.begin(), order.end());
     return order;
   }
@@ -252,9 +252,10 @@ struct SplitStagesPass : para::impl::SplitStagesPassBase<SplitStagesPass> {
       return signalPassFailure();
     }
     Phase before = Phase::Prepare;
+    int64_t stages = getPlaces(getOperation()).size();
     for (Operation &op : spmd.getBody().front().without_terminator()) {
       auto stage = op.getAttrOfType<IntegerAttr>("para.stage");
-      if (!stage || stage.getInt() < 0 || stage.getInt() >= int64_t(getPlaces(getOperation()).size()) || getPhase(&op) < before) {
+      if (!stage || stage.getInt() < 0 || stage.getInt() >= stages || getPhase(&op) < before) {
         op.emitError() << "has no stage of the mesh, or a phase that was over before it";
         return signalPassFailure();
       }

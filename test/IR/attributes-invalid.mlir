@@ -231,3 +231,18 @@ func.func @main(%x: tensor<3xf32>) {
   %0 = para.neg %x {para.phase = #para<phase forward, -1>} : tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @main(%x: tensor<3xf32>) {
+  // expected-error @+1 {{which is no chunk}}
+  %0 = para.neg %x {para.phase = #para<phase forward, 1099511627776>} : tensor<3xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{has an action of the phase #para<phase update, 3>, where the phase is of all chunks}}
+func.func @main(%x: tensor<3xf32>) attributes {para.schedule = [[#para<phase update, 3>, 0]]} {
+  return
+}

@@ -27,3 +27,13 @@ module attributes {para.mesh = #para.mesh<["pipeline"], [2]>} {
     return
   }
 }
+
+// -----
+
+module attributes {para.mesh = #para.mesh<["pipeline"], [1]>} {
+  func.func @stage0(%x: tensor<2xf32>) {
+    // expected-error @+1 {{is in the phase forward of chunk 3, and the schedule 'gpipe' has 1 chunk}}
+    %0 = para.neg %x {para.phase = #para<phase forward, 3>, para.stage = 0 : i64} : tensor<2xf32>
+    return
+  }
+}

@@ -2,7 +2,7 @@
 //
 // A rank runs actions: a phase of one chunk of the model, of one microbatch. `para.phase` of an op says in which it takes part.
 // The model's stages lie on the ranks of the pipeline one by one or, with several chunks on each rank, as `para.places` of the
-// module says: the pipeline's rank of each stage.
+// module says: the pipeline's rank of each stage. `para.stage` is the model's stage; of ops in a rank's program it is the rank.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_IR_PHASES_H
@@ -14,6 +14,9 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace para {
+
+/// More chunks than any model has layers.
+constexpr int64_t kMostChunks = 1024;
 
 /// Whether ops of the phase run once a step and not once a microbatch.
 inline bool runsOnce(Phase phase) { return phase == Phase::Setup || phase == Phase::Update; }

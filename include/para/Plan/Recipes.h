@@ -26,6 +26,7 @@ struct PlanRequest {
   bool sequenceParallel = false; ///< of all plans, which have a tensor axis then
   bool noSequenceParallel = false; ///< not in the race
   int64_t experts = 0; ///< the fewest of a layer that are one weight: countExperts()
+  bool oneStageARank = false; ///< no schedules that put several chunks of the model on a rank
   bool evenStages = false; ///< as many layers in each; or else balanced by cost
   std::map<std::string, int64_t> mesh;
   std::map<std::string, std::string> shards; ///< Plan::shards
@@ -53,8 +54,9 @@ llvm::Expected<Plan> makeMeshPlan(const PlanRequest &request);
 /// The plan with every recomputation that the request leaves open; itself, first, where it leaves none.
 std::vector<Plan> getRecomputations(const Plan &plan, const PlanRequest &request);
 
-/// A pipeline under 1F1B with its microbatches in other orders, which may wait less: zero bubble and interleaved. None of other plans.
-std::vector<Plan> getOtherOrders(const Plan &plan);
+/// A pipeline under 1F1B with its microbatches in other orders that the request allows and that may wait less: zero bubble and interleaved. None of
+/// other plans, nor where the request names an order.
+std::vector<Plan> getOtherOrders(const Plan &plan, const PlanRequest &request);
 
 /// All numbers that divide it, ascending.
 std::vector<int64_t> getDivisors(int64_t whole);

@@ -53,7 +53,6 @@ struct SearchOptions {
   CostType type = CostType::F32; ///< of products
   StoragePolicy storage;
   Execution execution;
-  bool oneStageARank = false; ///< leaves out schedules that put several chunks of the model on a rank
 };
 
 struct RacedPlan {

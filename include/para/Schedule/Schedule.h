@@ -48,6 +48,8 @@ llvm::ArrayRef<llvm::StringRef> getScheduleNames();
 llvm::Error checkScheduleName(llvm::StringRef name);
 /// Chunks of the model on each stage under a schedule; 1 for a name that is none.
 int64_t getScheduleChunks(llvm::StringRef name);
+/// "gpipe, 1f1b, ...": those with one chunk on each stage.
+std::string listOneChunkSchedules();
 /// Whether one microbatch runs under the schedule as without any: once forward through all stages and once back. Not in chunks, nor in halves.
 bool isNaive(llvm::StringRef name);
 
