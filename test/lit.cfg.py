@@ -30,6 +30,7 @@ config.substitutions += [
     ("%exit-with", "sh " + os.path.join(config.test_source_root, "exit-with.sh")),
     ("%tools-dir", os.path.join(config.para_build_root, "bin")),
     ("%source-root", config.para_source_root),
+    ("%import-tools", os.path.join(config.para_source_root, "test", "Import")),
 ]
 llvm_config.use_default_substitutions()
 llvm_config.with_environment("PATH", os.path.join(config.para_build_root, "bin"), append_path=True)

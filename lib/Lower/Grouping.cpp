@@ -400,10 +400,27 @@ std::vector<Group> Grouping::sorted() {
   for (unsigned g = 0; g < groups.size(); ++g)
     if (waiting[g] > 0 && groups[g].ops.size() > 1 && (smallest < 0 || groups[g].ops.size() < groups[smallest].ops.size()))
       smallest = g;
-  if (smallest < 0)
+  if (smallest < 0) {
+    assert(llvm::all_of(waiting, [](int groups) { return groups == 0; }) && "single ops wait for what is before them only");
     return order;
+  }
   takeApart(smallest);
   return sorted();
+}
+
+/// Those of the clones that the op takes from, directly or through others, in their order.
+static llvm::SetVector<Operation *> findNeeded(Operation *op, const llvm::SetVector<Operation *> &clones) {
+  llvm::SmallPtrSet<Operation *, 8> needed;
+  SmallVector<Operation *> work = {op};
+  while (!work.empty())
+    for (Value operand : work.pop_back_val()->getOperands())
+      if (Operation *made = operand.getDefiningOp(); made && clones.contains(made) && needed.insert(made).second)
+        work.push_back(made);
+  llvm::SetVector<Operation *> result;
+  for (Operation *clone : clones)
+    if (needed.contains(clone))
+      result.insert(clone);
+  return result;
 }
 
 void Grouping::takeApart(int group) {
@@ -413,6 +430,7 @@ void Grouping::takeApart(int group) {
     single.ops = {op};
     single.rows = facts.get(op).reduction ? sizeOf(op->getResult(0)) : 0;
     single.strips = 0;
+    single.clones = findNeeded(op, whole.clones);
     if (i == 0) {
       groups[group] = single;
       continue;

@@ -37,6 +37,8 @@ public:
   /// Where tensors are in memory: block arguments, outputs; and rows that are kept for later passes.
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
   llvm::MapVector<mlir::Value, mlir::Value> scratch; ///< walked, and code is made on the way
+  /// Of these, those at which other threads may write: nothing is read there but what is wanted.
+  llvm::DenseSet<mlir::Value> written;
   /// What these pointers are known to be multiples of, in bytes; an element's size for others.
   llvm::DenseMap<mlir::Value, int64_t> alignments;
   /// Numbers which the launch passes (coordinates, microbatch) by name, in the order of first use.

@@ -83,8 +83,11 @@ void KernelLoops::bindBuffers(KernelEmitter &emitter, function_ref<Value(unsigne
   unsigned inputs = body.block->getNumArguments();
   for (unsigned i = 0; i < inputs; ++i)
     emitter.pointers[body.block->getArgument(i)] = buffer(i);
-  for (auto [i, v] : llvm::enumerate(body.outputs))
+  for (auto [i, v] : llvm::enumerate(body.outputs)) {
     emitter.pointers[v] = buffer(inputs + i);
+    if (target.hasBlocks)
+      emitter.written.insert(emitter.pointers[v]);
+  }
   if (describes)
     emitter.streams = &streams;
 }

@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -268,6 +269,15 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
   note(pointer, storage, form, !dynamic.empty(), place, alignment, false);
   Value all = mask(), result;
   auto zero = [&](Type type) { return arith::ConstantOp::create(b, type, b.getZeroAttr(type)).getResult(); };
+  auto loadIf = [&](Value condition, Type type, Value from, unsigned alignment) {
+    auto branch = scf::IfOp::create(b, type, condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard keep(b);
+    b.setInsertionPointToEnd(branch.thenBlock());
+    scf::YieldOp::create(b, LLVM::LoadOp::create(b, type, from, alignment).getResult());
+    b.setInsertionPointToEnd(branch.elseBlock());
+    scf::YieldOp::create(b, zero(type));
+    return branch.getResult(0);
+  };
   if (!place.steps.empty()) {
     result = loadNeighbours(place, storage, all);
   } else if (place.offsets) {
@@ -283,7 +293,9 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
   } else if (place.contiguous) {
     Type type = elementType(storage);
     Value any = guard && !tail && productOf(shape) >= lanes ? uniform(guard) : Value();
-    if (any) { // The buffer's first elements will do where none is wanted.
+    if (any && written.contains(pointer)) {
+      result = loadIf(any, type, place.base, alignment);
+    } else if (any) { // The buffer's first elements will do where none is wanted.
       unsigned first = std::max<int64_t>(alignments.lookup(pointer), elementBytes(storage));
       Value base = arith::SelectOp::create(b, any, place.base, pointer);
       result = LLVM::LoadOp::create(b, type, base, std::min(alignment, first));
@@ -292,16 +304,18 @@ Value KernelEmitter::load(Value pointer, Type scalar, ArrayRef<int64_t> shape, A
     else
       result = LLVM::LoadOp::create(b, type, place.base, alignment);
   } else {
-    Value base = place.base;
-    if (guard) { // Not to be read where no lane wants it: the buffer's first element will do.
-      Value any = guard;
-      if (Value s = uniform(guard))
-        any = s;
-      else if (isa<VectorType>(guard.getType()))
-        any = vector::ReductionOp::create(b, vector::CombiningKind::OR, guard);
-      base = arith::SelectOp::create(b, any, base, pointer);
+    Value base = place.base, any = guard;
+    if (Value s = guard ? uniform(guard) : Value())
+      any = s;
+    else if (guard && isa<VectorType>(guard.getType()))
+      any = vector::ReductionOp::create(b, vector::CombiningKind::OR, guard);
+    if (any && written.contains(pointer)) {
+      result = splat(loadIf(any, storage, base, alignment));
+    } else {
+      if (any) // Not to be read where no lane wants it: the buffer's first element will do.
+        base = arith::SelectOp::create(b, any, base, pointer);
+      result = splat(LLVM::LoadOp::create(b, storage, base, alignment));
     }
-    result = splat(LLVM::LoadOp::create(b, storage, base, alignment));
   }
   if (scalar.isInteger(1))
     result = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, result, zero(result.getType()));

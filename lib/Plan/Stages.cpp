@@ -111,6 +111,12 @@ LogicalResult para::assignStages(func::FuncOp main, int64_t stages, const std::m
     auto it = stageOf.find(nameOf(&op));
     setStage(&op, it == stageOf.end() ? stageAmong(&op) : it->second);
   }
+  // Equal ops of several nodes are one, which is no earlier than what takes from it on the way back.
+  for (Operation &op : llvm::reverse(main.getBody().front().without_terminator()))
+    if (getPhase(&op) == Phase::Backward)
+      for (Operation *user : op.getUsers())
+        if (getPhase(user) == Phase::Backward && stageOfOp.lookup(user) > stageOfOp.lookup(&op) && !user->hasTrait<OpTrait::IsTerminator>())
+          setStage(&op, stageOfOp.lookup(user));
   // A parameter, its state and its update live where it is used first; what follows from the update phase alone goes there too.
   llvm::StringMap<int64_t> home;
   for (BlockArgument argument : main.getArguments()) {

@@ -49,9 +49,12 @@ public:
       }
       if (getPhase(&op) >= Phase::Backward)
         sendBack();
+      if (getPhase(&op) == Phase::Update)
+        sendOnce();
       place(&op, getStage(&op));
     }
     sendBack();
+    sendOnce();
     return finish();
   }
 
@@ -105,11 +108,11 @@ private:
     return received;
   }
 
-  /// Stages that use the value, in the order of the model.
-  std::set<int64_t> getUsers(Value value) {
+  /// Stages that use the value up to a phase, in the order of the model.
+  std::set<int64_t> getUsers(Value value, Phase last = Phase::Update) {
     std::set<int64_t> users;
     for (Operation *user : value.getUsers())
-      if (!isa<func::ReturnOp>(user))
+      if (!isa<func::ReturnOp>(user) && getPhase(user) <= last)
         users.insert(getStage(user));
     return users;
   }
@@ -156,8 +159,10 @@ private:
     }
     clone(op, stage);
     for (Value result : op->getResults()) {
-      std::set<int64_t> users = getUsers(result);
+      std::set<int64_t> users = getUsers(result, isPass(getPhase(op)) ? Phase::Weight : Phase::Update);
       bool isForward = getPhase(op) == Phase::Forward;
+      if (isPass(getPhase(op)) && !getUsers(result).empty())
+        forTheStep.push_back({result, stage});
       for (int64_t to : getPassOrder(getPhase(op)))
         if (users.count(to) && !(isForward && to < stage) && !mappings[rankOf(to)].contains(result))
           transfer(result, stage, to, getPhase(op));
@@ -185,6 +190,14 @@ private:
     for (auto [value, from, to] : std::exchange(backwards, {}))
       if (last.at({rankOf(to), value.getAsOpaquePointer()}) == to)
         transfer(value, from, to, Phase::Backward);
+  }
+
+  /// What passes make and the step's end wants on another rank, as sums over the microbatches are, is sent once.
+  void sendOnce() {
+    for (auto [value, from] : std::exchange(forTheStep, {}))
+      for (int64_t to : getUsers(value))
+        if (!mappings[rankOf(to)].contains(value))
+          transfer(value, from, to, Phase::Update);
   }
 
   /// Whether a static op is used on a stage, directly or by other static ops.
@@ -239,6 +252,7 @@ private:
     int64_t from, to;
   };
   std::vector<Transfer> backwards; ///< of the forward pass, to earlier stages
+  std::vector<std::pair<Value, int64_t>> forTheStep; ///< with their stages
   llvm::DenseSet<Value> statics;
   llvm::DenseMap<std::pair<Operation *, int64_t>, bool> needs;
 };

@@ -152,7 +152,8 @@ private:
       move = relayout.getRelayout();
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       auto it = values.find(operand);
-      assert(it != values.end() && "operands come before their uses");
+      if (it == values.end())
+        return op->emitError() << "operand " << index << " is made behind it";
       operands.push_back(&it->second);
       if (failed(checkPhase(op, index, it->second)))
         return failure();
