@@ -112,9 +112,22 @@ private:
   std::set<int64_t> getUsers(Value value, Phase last = Phase::Update) {
     std::set<int64_t> users;
     for (Operation *user : value.getUsers())
-      if (!isa<func::ReturnOp>(user) && getPhase(user) <= last)
+      if (!isa<func::ReturnOp>(user) && getPhase(user) <= last) {
         users.insert(getStage(user));
+        if (isRepeated(user))
+          users.merge(getUsers(user->getResult(0), last));
+      }
     return users;
+  }
+
+  /// At a step's start or end: what is much more than what it is made of, as a broadcast number is, is made again where it is used.
+  static bool isRepeated(Operation *op) {
+    if (!runsOnce(getPhase(op)) || op->getNumResults() != 1 || op->getNumOperands() == 0 || !isMemoryEffectFree(op) || isa<CollectiveOpInterface>(op))
+      return false;
+    int64_t taken = 0;
+    for (Type type : op->getOperandTypes())
+      taken += cast<RankedTensorType>(type).getNumElements();
+    return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() > 2 * taken;
   }
 
   void sendParameters() {
@@ -158,6 +171,10 @@ private:
       return;
     }
     clone(op, stage);
+    if (isRepeated(op))
+      for (int64_t s : getUsers(op->getResult(0)))
+        if (!mappings[rankOf(s)].contains(op->getResult(0)))
+          clone(op, s);
     for (Value result : op->getResults()) {
       std::set<int64_t> users = getUsers(result, isPass(getPhase(op)) ? Phase::Weight : Phase::Update);
       bool isForward = getPhase(op) == Phase::Forward;
