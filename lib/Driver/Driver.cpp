@@ -12,7 +12,12 @@
 #include "para/Support/Output.h"
 #include "para/Verify/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -28,6 +33,8 @@ namespace {
 int runPassTool(int argc, char **argv) {
   DialectRegistry registry;
   registry.insert<ParaDialect, rt::RtDialect, func::FuncDialect>();
+  // Of device programs, as --emit=lower writes them.
+  registry.insert<LLVM::LLVMDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   registerTransformsPasses();
   registerImportPasses();
   registerAutodiffPasses();
