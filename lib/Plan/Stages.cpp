@@ -58,9 +58,12 @@ LogicalResult para::assignStages(func::FuncOp main, int64_t stages, const std::m
       it->second += structured.getFlops() + 2 * structured.getBytesMoved();
   }
   SmallVector<double> costs = llvm::map_to_vector(nodes, [](auto &node) { return node.second; });
-  if (stages > 1 && int64_t(costs.size()) < stages) // a model without any node is one stage
+  if (stages > 1 && int64_t(costs.size()) < stages) { // a model without any node is one stage
+    bool hasChunks = main->getParentOfType<ModuleOp>()->hasAttr("para.places");
     return main.emitError() << "has " << costs.size() << " nodes, which cannot make " << stages << " pipeline stages; "
-                            << (main->getParentOfType<ModuleOp>()->hasAttr("para.places") ? "take a schedule of fewer chunks on a rank (--pipeline-schedule), or " : "") << "give the pipeline at most " << std::max<size_t>(1, costs.size()) << " ranks, and the others to data or tensor (--mesh data=N,pipeline=N)";
+                            << (hasChunks ? "take a schedule of fewer chunks on a rank (--pipeline-schedule), or " : "") << "give the pipeline at most "
+                            << std::max<size_t>(1, costs.size()) << " ranks, and the others to data or tensor (--mesh data=N,pipeline=N)";
+  }
   for (const auto &[node, stage] : given)
     if (!nodes.contains(builder.getStringAttr(node)))
       return main.emitError() << "the plan puts '" << node << "' on stage " << stage << ", but the model has no such node: the plan is of another model";

@@ -14,8 +14,11 @@ def SplitStagesPass : Pass<"para-split-stages", "::mlir::ModuleOp"> {
 
 def ScheduleMicrobatchesPass : Pass<"para-schedule-microbatches", "::mlir::ModuleOp"> {
   let summary = "Write the order of actions onto each stage's function and verify it";
-  let description = [{ `para.schedule` is a list of [phase, microbatch], where a phase is of one chunk of the model. Phases in which a stage has nothing to do are left out. Where the schedule
-    parts them from gradients of activations, ops that make gradients of weights are moved behind the others, into the phase `weight`. }];
+  let description = [{
+    `para.schedule` is a list of [phase, microbatch], where a phase is of one chunk of the model, and ops follow each other as a microbatch
+    comes to them. Phases in which a stage has nothing to do are left out. Where the schedule parts
+    them from gradients of activations, ops that make gradients of weights are moved behind the others, into the phase `weight`.
+  }];
   let options = [Option<"schedule", "schedule", "std::string", "\"1f1b\"", "name of the pipeline schedule">];
 }
 
