@@ -17,16 +17,16 @@ LogicalResult para::checkProgress(ModuleOp program) {
     for (auto [stage, steps] : llvm::enumerate(stages))
       for (; next[stage] < steps.size(); ++next[stage], moved = true) {
         const MessageStep &step = steps[next[stage]];
-        if (isa<rt::SendOp>(step.op))
+        if (step.kind == MessageStep::Send)
           underWay.insert({stage, step.tag, step.microbatch});
-        else if (isa<rt::RecvOp>(step.op) ? !underWay.erase({step.peer, step.tag, step.microbatch}) : underWay.count({stage, step.tag, step.microbatch}))
+        else if (step.kind == MessageStep::Receive ? !underWay.erase({step.peer, step.tag, step.microbatch}) : underWay.count({stage, step.tag, step.microbatch}))
           break;
       }
   }
   for (auto [stage, steps] : llvm::enumerate(stages))
     if (next[stage] < steps.size()) {
       const MessageStep &step = steps[next[stage]];
-      std::string what = isa<rt::RecvOp>(step.op) ? "to receive from stage " + std::to_string(step.peer) : "for its message to be taken";
+      std::string what = step.kind == MessageStep::Receive ? "to receive from stage " + std::to_string(step.peer) : "for its message to be taken";
       return emitError(step.op->getLoc()) << "the device program is wrong: stage " << stage << " waits for ever " << what;
     }
   return success();

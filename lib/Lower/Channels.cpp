@@ -23,11 +23,11 @@ std::vector<std::vector<MessageStep>> para::readMessages(ModuleOp program) {
       int64_t microbatch = *action.getAsObject()->getInteger("microbatch");
       for (Operation &op : segments[*action.getAsObject()->getString("segment")].getBody().front()) {
         if (auto send = dyn_cast<rt::SendOp>(op))
-          steps.push_back({&op, int64_t(send.getTag()), microbatch, int64_t(send.getPeer())});
+          steps.push_back({MessageStep::Send, &op, int64_t(send.getTag()), microbatch, int64_t(send.getPeer())});
         else if (auto recv = dyn_cast<rt::RecvOp>(op))
-          steps.push_back({&op, int64_t(recv.getTag()), microbatch, int64_t(recv.getPeer())});
+          steps.push_back({MessageStep::Receive, &op, int64_t(recv.getTag()), microbatch, int64_t(recv.getPeer())});
         else if (auto wait = dyn_cast<rt::WaitOp>(op); wait && microbatch >= int64_t(wait.getBack())) // others are for messages of the step before
-          steps.push_back({&op, int64_t(wait.getTag()), microbatch - int64_t(wait.getBack()), -1});
+          steps.push_back({MessageStep::Wait, &op, int64_t(wait.getTag()), microbatch - int64_t(wait.getBack()), -1});
       }
     }
   }
@@ -39,9 +39,9 @@ std::map<std::pair<int64_t, int64_t>, MessageOrder> para::findOrders(ModuleOp pr
   for (auto [stage, steps] : llvm::enumerate(readMessages(program)))
     for (const MessageStep &step : steps) {
       int64_t here = stage;
-      if (isa<rt::SendOp>(step.op))
+      if (step.kind == MessageStep::Send)
         orders[{here, step.peer}].sent.push_back({step.tag, step.microbatch});
-      else if (isa<rt::RecvOp>(step.op))
+      else if (step.kind == MessageStep::Receive)
         orders[{step.peer, here}].received.push_back({step.tag, step.microbatch});
     }
   return orders;

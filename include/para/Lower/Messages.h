@@ -10,8 +10,9 @@
 
 namespace para {
 
-/// Something that a stage does with a message: an rt.send, rt.recv or rt.wait.
+/// Something that a stage does with a message.
 struct MessageStep {
+  enum Kind { Send, Receive, Wait } kind;
   mlir::Operation *op;
   int64_t tag, microbatch, peer; ///< the program's tag, of which each microbatch has a message; a wait has no peer (-1)
 };
@@ -34,8 +35,8 @@ struct MessageOrder {
 };
 std::map<std::pair<int64_t, int64_t>, MessageOrder> findOrders(mlir::ModuleOp program);
 
-/// The fewest channels found, tag by tag, in which messages arrive as they are sent; a tag whose own messages do not is on one with others.
-/// Adds them to the manifest.
+/// Channels in which messages arrive as they are sent: each tag is on the first that allows it; one whose own messages cross is on one with
+/// others. Adds them to the manifest.
 mlir::LogicalResult assignChannels(mlir::ModuleOp program);
 
 } // namespace para
