@@ -61,7 +61,7 @@ LogicalResult para::assignStages(func::FuncOp main, int64_t stages, const std::m
   if (stages > 1 && int64_t(costs.size()) < stages) { // a model without any node is one stage
     bool hasChunks = main->getParentOfType<ModuleOp>()->hasAttr("para.places");
     return main.emitError() << "has " << costs.size() << " nodes, which cannot make " << stages << " pipeline stages; "
-                            << (hasChunks ? "take a schedule of fewer chunks on a rank (--pipeline-schedule), or " : "") << "give the pipeline at most "
+                            << (hasChunks ? "take a schedule of fewer parts on a rank (--pipeline-schedule), or " : "") << "give the pipeline at most "
                             << std::max<size_t>(1, costs.size()) << " ranks, and the others to data or tensor (--mesh data=N,pipeline=N)";
   }
   for (const auto &[node, stage] : given)
