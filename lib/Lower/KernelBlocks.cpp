@@ -50,6 +50,46 @@ int64_t KernelLoops::sumBytes() const {
   return llvm::alignTo(bytes, 16);
 }
 
+int64_t KernelLoops::rowsInCache() const {
+  llvm::SmallPtrSet<Value, 8> known;
+  int64_t bytes = 0, same = 0;
+  bool isAgain = false;
+  auto rowBytes = [&](Value v) { return sizeOf(v) / std::max<int64_t>(body.rows, 1) * elementBytes(v.getType()); };
+  for (auto [number, pass] : llvm::enumerate(body.passes)) {
+    for (Value v : pass.read) {
+      if (!isOnline(number)) // It was read by the pass that made the sums.
+        isAgain |= known.contains(v);
+      if (known.insert(v).second)
+        bytes += rowBytes(v);
+    }
+    for (unsigned i : pass.outputs)
+      if (known.insert(body.outputs[i]).second)
+        bytes += rowBytes(body.outputs[i]);
+  }
+  for (BlockArgument v : body.block->getArguments()) // A table is used in part.
+    if (!known.contains(v) && sizeOf(v) * elementBytes(v.getType()) < cacheBytes / 4)
+      same += sizeOf(v) * elementBytes(v.getType());
+  return isAgain && bytes > 0 ? std::max<int64_t>(cacheBytes - same, 0) / bytes : INT64_MAX;
+}
+
+/// A launch of as many blocks as would hide how long memory takes has more rows under way than the cache holds, if they are long. Half as many
+/// as a large GPU has multiprocessors read fast enough.
+int64_t KernelLoops::chooseTurns() {
+  constexpr int64_t fewestBlocks = 64;
+  int64_t fit = rowsInCache(), parts = productOf(partsOf());
+  bool isAlone = block.parts == 1 && block.members > warp && !body.strips && !isMerged(); // a block for each row
+  if (!isAlone || fit == 0 || rowsUnderWay() <= fit)
+    return 1;
+  int64_t turns = llvm::divideCeil(parts, fit);
+  return llvm::divideCeil(parts, turns) >= fewestBlocks ? turns : 1;
+}
+
+int64_t KernelLoops::rowsUnderWay() const {
+  constexpr int64_t residentThreads = 128 * 2048; // of 128 multiprocessors
+  int64_t blocks = std::min(blocksOfLaunch(), residentThreads / block.threads());
+  return blocks * block.parts * (choice.across ? choice.lanes * choice.unroll : 1);
+}
+
 void KernelLoops::chooseBlocks() {
   choice.unroll = 1;
   block = BlockChoice();
@@ -101,6 +141,17 @@ void KernelLoops::chooseBlocks() {
   constexpr int64_t usualScratchBytes = 32 << 10;
   while (block.parts > 1 && (block.parts * scratchBytes() > usualScratchBytes || (body.strips && block.parts > body.rows / body.strips)))
     block.parts /= 2;
+  block.turns = chooseTurns();
+  if (block.turns > 1)
+    block.members = mostMembers;
+}
+
+/// The rows of a block, a launch's blocks apart.
+void KernelLoops::emitTurns(KernelEmitter &emitter, Value first) {
+  auto loop = scf::ForOp::create(b, first, emitter.integer(productOf(partsOf())), emitter.integer(blocksOfLaunch()));
+  OpBuilder::InsertionGuard keep(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emitPart(emitter, loop.getInductionVar());
 }
 
 void KernelLoops::emitBlocks() {
@@ -168,7 +219,7 @@ void KernelLoops::emitBlocks() {
     emitter.scratch[v] = emitter.scratch.lookup(heir);
   unshifted = emitter.scratch;
   assert((!varies("rows") || (body.outer.size() == 1 && !body.strips)) && "rows are counted by one loop");
-  bool hasRest = varies("rows") ? block.parts > 1 : !body.strips && blocks * block.parts != parts;
+  bool hasRest = varies("rows") ? block.parts > 1 : !body.strips && block.turns == 1 && blocks * block.parts != parts;
   if (hasRest) {
     Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, varies("rows") ? instanceExtent : emitter.integer(parts));
     if (isShared && choice.across) { // Those beyond the end take part in the barriers and store nothing.
@@ -180,6 +231,8 @@ void KernelLoops::emitBlocks() {
   }
   if (body.strips)
     emitStrip(emitter, id, widen(part));
+  else if (block.turns > 1)
+    emitTurns(emitter, id);
   else
     emitPart(emitter, id);
   function.finish(allBlocks, block.threads(), scratch * block.parts + sumBytes());

@@ -41,8 +41,10 @@ public:
     chooseRows();
     makePasses();
     keepExpensive();
-    if (target.hasBlocks)
+    if (target.hasBlocks) {
       keepLoaded();
+      noteRead();
+    }
   }
 
 private:
@@ -358,6 +360,13 @@ private:
           keep(v, first.lookup(v));
       }
     }
+  }
+
+  void noteRead() {
+    for (auto [number, pass] : llvm::enumerate(body.passes))
+      for (Value v : reachRow(number))
+        if (isMemory(v, number) && !isKeptBefore(v, number))
+          pass.read.push_back(v);
   }
 
   KernelBody &body;

@@ -26,6 +26,7 @@ struct KernelPass {
   llvm::SmallVector<unsigned> outputs;
   llvm::SmallVector<mlir::Value> kept; ///< written to scratch for later passes
   llvm::SmallVector<mlir::Operation *> stripSums; ///< to which it adds what it has of the row
+  llvm::SmallVector<mlir::Value> read; ///< on a GPU: those of which it reads the row from memory
 };
 
 struct KernelBody {

@@ -120,7 +120,7 @@ void KernelLoops::describe(const KernelEmitter &emitter) {
     times = sum > 0 ? static_cast<double>(sum) / static_cast<double>(own) : static_cast<double>(kernel.getInstances()->size());
   }
   auto all = [&](int64_t bytes) { return static_cast<int64_t>(times * static_cast<double>(bytes)); };
-  std::vector<BufferTraffic> traffic = measureTraffic(streams, loopsOf(), pointers, sizes);
+  std::vector<BufferTraffic> traffic = measureTraffic(streams, loopsOf(), pointers, sizes, target.hasBlocks ? rowsUnderWay() : 0);
   for (BufferTraffic &buffer : traffic) // eight lanes of f32 are two accesses of a GPU
     buffer.instruction = std::min<int64_t>(buffer.instruction, target.vectorBytes);
   for (BufferTraffic &buffer : traffic)

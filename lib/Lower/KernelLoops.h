@@ -29,6 +29,7 @@ struct LaneChoice {
 /// both cases neighbouring threads touch neighbouring memory.
 struct BlockChoice {
   int64_t parts = 1, members = 1;
+  int64_t turns = 1; ///< parts that each block does one after another: no more rows are under way at once than the cache holds
   llvm::SmallVector<int> split; ///< by pass: the inner loop that is dealt out, -1 for none
   int64_t threads() const { return parts * members; }
 };
@@ -60,7 +61,13 @@ private:
 
   // KernelBlocks.cpp
   void chooseBlocks();
+  int64_t chooseTurns();
+  /// Of how many rows the cache holds all that the kernel reads and writes of them; any number if no pass reads again what one before it has read.
+  int64_t rowsInCache() const;
+  /// Rows of the launch that a GPU has under way at once, at most.
+  int64_t rowsUnderWay() const;
   void emitBlocks();
+  void emitTurns(KernelEmitter &emitter, mlir::Value block);
   /// What is dealt out to the members of blocks: strips if there are any, each to all members of a block, else the launch's parts.
   int64_t blocksOfLaunch() const;
   // KernelInstances.cpp: one launch for many tensors.
@@ -95,7 +102,7 @@ private:
   void storeStripSums(KernelEmitter &emitter, mlir::Value strip);
   void forStripSums(llvm::function_ref<void(mlir::Operation *)> visit) const;
   int64_t stripSumBytes() const; ///< of one part
-  bool rowsMeet() const;         ///< whether a row's threads have to wait for those of the row before
+  bool rowsMeet() const;         ///< whether a row's threads have to wait for those of the row that the block had before
 
   // KernelOnline.cpp: a row's maximum and sums of exponentials below it in one pass.
   void findOnline();

@@ -11,8 +11,6 @@
 using namespace mlir;
 using namespace para;
 
-/// Somewhat less than what one side of an A100's second level cache holds, the smallest of those that we make code for.
-static constexpr int64_t cacheBytes = 16 << 20;
 /// What a warp's lanes take at once each, at best.
 static constexpr int64_t wideBytes = 16;
 
@@ -52,6 +50,20 @@ public:
     else if (size * bytes <= cacheBytes) // a table
       sum = std::min(sum, size);
     return sum * bytes;
+  }
+
+  /// Whether the cache holds all that the passes touch of so many rows: in one turn of the launch's loops each, and what is the same in all.
+  bool holds(int64_t rows) {
+    std::set<std::tuple<void *, int64_t, int64_t, int64_t>> parts;
+    int64_t own = 0, same = 0;
+    for (const MemoryStream &stream : streams) {
+      const PassLoops &pass = passes[stream.pass];
+      Touched t = touched(stream, pass.outer);
+      bool isOwn = llvm::any_of(ArrayRef<unsigned>(pass.order).take_front(pass.outer), [&](unsigned loop) { return depends(stream, loop); });
+      if (parts.insert({stream.pointer.getAsOpaquePointer(), t.low, t.high, t.count}).second)
+        (isOwn ? own : same) += t.count * stream.elementBytes;
+    }
+    return same <= cacheBytes && rows <= (cacheBytes - same) / std::max<int64_t>(own, 1);
   }
 
 private:
@@ -107,7 +119,8 @@ private:
 };
 } // namespace
 
-std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, ArrayRef<PassLoops> passes, ArrayRef<Value> pointers, ArrayRef<int64_t> sizes) {
+std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, ArrayRef<PassLoops> passes, ArrayRef<Value> pointers, ArrayRef<int64_t> sizes,
+                                                int64_t rowsUnderWay) {
   // The last vector of a row is written apart from the others.
   SmallVector<MemoryStream> streams;
   for (const MemoryStream &stream : all)
@@ -117,6 +130,7 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
         }))
       streams.push_back(stream);
   Traffic traffic(streams, passes);
+  bool isCached = rowsUnderWay > 0 && traffic.holds(rowsUnderWay);
   std::vector<BufferTraffic> result(pointers.size());
   for (size_t i = 0; i < pointers.size(); ++i) {
     BufferTraffic &buffer = result[i];
@@ -136,6 +150,8 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
       }
       if (list.empty())
         continue;
+      if (isCached)
+        bytes = std::min(bytes, traffic.moved(list, size));
       int64_t least = std::min(traffic.together(list, size), size * list.front()->elementBytes);
       (isStore ? buffer.stored : buffer.loaded) = bytes;
       (isStore ? buffer.leastStored : buffer.leastLoaded) = least;

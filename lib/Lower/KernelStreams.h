@@ -3,8 +3,8 @@
 // Every access to memory that the emitter writes, with the loops around it. From these follow the bytes that a launch moves and the
 // bytes that it would move if it read each place once and wrote each once.
 //
-// A place that a pass visits again is taken from the cache if what the kernel touches in between fits there; a later pass over the row
-// pays again.
+// A place that a pass visits again is taken from the cache if what the kernel touches in between fits there; one that a later pass over the row
+// visits again, if all that is touched of the rows under way at once does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PARA_LOWER_KERNELSTREAMS_H
@@ -18,6 +18,9 @@
 #include <vector>
 
 namespace para {
+
+/// Somewhat less than what one side of an A100's second level cache holds, the smallest of those that we make code for.
+constexpr int64_t cacheBytes = 16 << 20;
 
 /// An access as one thread makes it.
 struct MemoryStream {
@@ -48,9 +51,10 @@ struct PassLoops {
   unsigned outer = 0;                ///< so many of `order` are of the launch
 };
 
-/// By buffer, in the order of `pointers`; `sizes` are elements.
+/// By buffer, in the order of `pointers`; `sizes` are elements. `rowsUnderWay`: how many turns of the launch's loops run at once, at most;
+/// 0 if later passes are to pay again whatever the cache holds.
 std::vector<BufferTraffic> measureTraffic(llvm::ArrayRef<MemoryStream> streams, llvm::ArrayRef<PassLoops> passes, llvm::ArrayRef<mlir::Value> pointers,
-                                          llvm::ArrayRef<int64_t> sizes);
+                                          llvm::ArrayRef<int64_t> sizes, int64_t rowsUnderWay = 0);
 
 } // namespace para
 

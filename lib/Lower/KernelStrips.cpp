@@ -30,10 +30,10 @@ int64_t KernelLoops::stripSumBytes() const {
   return bytes;
 }
 
-int64_t KernelLoops::blocksOfLaunch() const { return body.strips ? body.strips : llvm::divideCeil(productOf(partsOf()), block.parts); }
+int64_t KernelLoops::blocksOfLaunch() const { return body.strips ? body.strips : llvm::divideCeil(productOf(partsOf()), block.parts * block.turns); }
 
 /// What a row keeps, and sums that other threads have added to where vectors do not begin with the row.
-bool KernelLoops::rowsMeet() const { return body.strips && (body.passes.size() > 1 || choice.isShifted(0)); }
+bool KernelLoops::rowsMeet() const { return block.turns > 1 || (body.strips && (body.passes.size() > 1 || choice.isShifted(0))); }
 
 /// A place in what a part has of the block's memory.
 Value KernelLoops::placeOf(KernelEmitter &emitter, Value part, int64_t offset) {

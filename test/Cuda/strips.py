@@ -1,9 +1,10 @@
-"""The parts of strips.test and of online.test: models of odd sizes, rehearsed and held against numpy or the host, and what a report says of them.
+"""The parts of strips.test, online.test, turns.test and extents.test: models of odd sizes, rehearsed and held against numpy or the host, and what a report says of them.
 
     strips.py sums FORM ROWS COLUMNS PRECISION fused|apart   sums over rows beside the kernel that has them, which is then the only one that
                                                              reads or writes tensors of that size
     strips.py train FLAGS...                                 two steps of a GPT large enough for that, against one rank on the host
     strips.py online PRECISION                               softmax, its logarithm and cross-entropy of rows that fit into no block
+    strips.py turns PRECISION COLUMNS                        a softmax and a norm of more rows than the cache holds, which fit into no block
     strips.py extents PRECISION                              launches of one kernel for other numbers of rows, of terms and of elements
 
 It works in the current folder."""
@@ -51,6 +52,10 @@ ONLINE = """g (float[33,30011] x, int64[33] l, float[5,3,21001] z) => (float[33]
   p = Softmax <axis = -1> (z)
   q = LogSoftmax <axis = -1> (z)
 }"""
+TURNS = """g (float[{n},{c}] x, float[{m},{c}] z, float[{c}] w, float[{c}] b) => (float[{n},{c}] p, float[{m},{c}] y) {{
+  p = Softmax <axis = -1> (x)
+  y = LayerNormalization <axis = -1> (z, w, b)
+}}"""
 EXTENTS = """g (float[512,60] a, float[301,60] b, float[1,60] c, float[701] m, float[33] n, float[16,50] o)
   => (float[512] sa, float[301] sb, float[1] sc, float tm, float tn, float to, float[512,60] ea, float[33] en) {
   qa = Mul(a, a)
@@ -81,8 +86,8 @@ def write_model(text):
     call(sys.executable, HERE.parent / "Import" / "text.py", "model.txt", "model.onnx")
 
 
-def kernels():
-    return json.loads(call("para-opt", "model.onnx", "--target=cuda", "--report=kernels", "--json"))["kernels"]
+def kernels(precision="f32"):
+    return json.loads(call("para-opt", "model.onnx", "--target=cuda", f"--precision={precision}", "--report=kernels", "--json"))["kernels"]
 
 
 def infer(target, precision, seed=0):
@@ -162,6 +167,20 @@ def online(precision):
     compare(infer("rehearsal", precision), {"e": each, "p": np.exp(q), "q": q}, BOUNDS[precision])
 
 
+def turns(precision, columns):
+    n, m, c = 131, 150, int(columns)
+    write_model(TURNS.format(n=n, m=m, c=c))
+    random = np.random.default_rng(5)
+    x, z, w, b = (random.normal(size=shape).astype(np.float32) for shape in ((n, c), (m, c), c, c))
+    np.savez("inputs.npz", x=x, z=z, w=w, b=b)
+    rows = [kernel for kernel in kernels(precision) if kernel["bytes"] >= x.nbytes]
+    assert len(rows) == 2 and all(64 <= kernel["blocks"] < n and kernel["bytes_ratio"] <= 1.05 for kernel in rows), rows
+    x, z = x.astype(np.float64), z.astype(np.float64)
+    below, centered = np.exp(x - x.max(-1, keepdims=True)), z - z.mean(-1, keepdims=True)
+    y = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5) * w + b
+    compare(infer("rehearsal", precision, seed=c), {"p": below / below.sum(-1, keepdims=True), "y": y}, BOUNDS[precision])
+
+
 def extents(precision):
     write_model(EXTENTS)
     random = np.random.default_rng(4)
@@ -177,4 +196,4 @@ def extents(precision):
 
 if __name__ == "__main__":
     kind, *arguments = sys.argv[1:]
-    {"sums": sums, "train": lambda *flags: train(flags), "online": online, "extents": extents}[kind](*arguments)
+    {"sums": sums, "train": lambda *flags: train(flags), "online": online, "turns": turns, "extents": extents}[kind](*arguments)
