@@ -22,7 +22,10 @@ struct Touched {
 
 class Traffic {
 public:
-  Traffic(ArrayRef<MemoryStream> streams, ArrayRef<PassLoops> passes) : streams(streams), passes(passes) {}
+  Traffic(ArrayRef<MemoryStream> streams, ArrayRef<PassLoops> passes, ArrayRef<Value> pointers, ArrayRef<int64_t> sizes) : streams(streams), passes(passes) {
+    for (auto [pointer, size] : llvm::zip_equal(pointers, sizes))
+      sizeOf[pointer] = size;
+  }
 
   /// Bytes of one buffer of `size` elements in one pass: what its streams touch, again for each visit that the cache does not serve.
   int64_t moved(ArrayRef<const MemoryStream *> list, int64_t size) {
@@ -61,7 +64,7 @@ public:
       Touched t = touched(stream, pass.outer);
       bool isOwn = llvm::any_of(ArrayRef<unsigned>(pass.order).take_front(pass.outer), [&](unsigned loop) { return depends(stream, loop); });
       if (parts.insert({stream.pointer.getAsOpaquePointer(), t.low, t.high, t.count}).second)
-        (isOwn ? own : same) += t.count * stream.elementBytes;
+        (isOwn ? own : same) += std::min(t.count, sizeOf.lookup(stream.pointer)) * stream.elementBytes;
     }
     return same <= cacheBytes && rows <= (cacheBytes - same) / std::max<int64_t>(own, 1);
   }
@@ -92,7 +95,7 @@ private:
     int64_t bytes = 0;
     for (const MemoryStream &stream : streams)
       if (stream.pass == pass)
-        bytes += touched(stream, from).count * stream.elementBytes;
+        bytes += std::min(touched(stream, from).count, sizeOf.lookup(stream.pointer)) * stream.elementBytes;
     return bytes;
   }
 
@@ -116,6 +119,7 @@ private:
 
   ArrayRef<MemoryStream> streams;
   ArrayRef<PassLoops> passes;
+  llvm::DenseMap<Value, int64_t> sizeOf; ///< in elements, by pointer
 };
 } // namespace
 
@@ -129,7 +133,7 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
                  known.offset == stream.offset;
         }))
       streams.push_back(stream);
-  Traffic traffic(streams, passes);
+  Traffic traffic(streams, passes, pointers, sizes);
   bool isCached = rowsUnderWay > 0 && traffic.holds(rowsUnderWay);
   std::vector<BufferTraffic> result(pointers.size());
   for (size_t i = 0; i < pointers.size(); ++i) {
@@ -170,8 +174,11 @@ std::vector<BufferTraffic> para::measureTraffic(ArrayRef<MemoryStream> all, Arra
       return llvm::map_to_vector(mine, [](auto &stream) { return stream.pass; });
     };
     SmallVector<unsigned> written = passesOf(true), read = passesOf(false);
-    if (!written.empty() && !read.empty() && *llvm::min_element(read) > *llvm::max_element(written))
+    if (!written.empty() && !read.empty() && *llvm::min_element(read) > *llvm::max_element(written)) {
       buffer.leastLoaded = 0;
+      if (isCached)
+        buffer.loaded = 0;
+    }
   }
   return result;
 }
