@@ -131,8 +131,6 @@ LogicalResult para::emitProgram(ModuleOp module, const EmitOptions &options) {
     unit.code = translateModuleToLLVMIR(*part, unit.context);
     if (!unit.machine || !unit.code)
       return module.emitError("kernels cannot be translated to LLVM");
-    if (!isHost && i == 0 && failed(addScatters(*unit.code, module)))
-      return failure();
     if (!isHost)
       addThreadFunctions(*unit.code, module, threadKernels);
     for (llvm::Function &function : *unit.code)

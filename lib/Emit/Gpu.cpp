@@ -2,6 +2,7 @@
 #include "Internal.h"
 
 #include "para/Lower/Rt.h"
+#include "para/Runtime/Scatter.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -128,7 +129,7 @@ void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, M
     if (function.isDeclaration())
       continue;
     auto it = threads.find(function.getName());
-    int64_t most = it == threads.end() ? scatterThreads : it->second;
+    int64_t most = it == threads.end() ? scatter::threads : it->second;
     function.setCallingConv(llvm::CallingConv::PTX_Kernel);
     function.addFnAttr("nvvm.maxntid", std::to_string(most));
     // Else ptxas rather spills a register or two than let a multiprocessor have fewer blocks.

@@ -39,7 +39,7 @@ static LogicalResult prepare(Part &part, ModuleOp program, ModuleOp kernels) {
   part.code = translateModuleToLLVMIR(kernels, part.context);
   if (!part.code)
     return program.emitError("kernels cannot be translated to LLVM");
-  return addScatters(*part.code, program);
+  return success();
 }
 
 FailureOr<std::string> para::buildGpuText(ModuleOp program, ModuleOp kernels, const EmitOptions &options) {

@@ -65,14 +65,10 @@ mlir::FailureOr<std::string> buildGpuText(mlir::ModuleOp program, mlir::ModuleOp
 void addThreadFunctions(llvm::Module &kernels, mlir::ModuleOp program, std::vector<ThreadKernel> &list);
 /// Optimizes for the processor, and has each access to memory that is not the thread's own told to the rehearsal.
 void optimizeForRehearsal(llvm::Module &kernels, llvm::TargetMachine &machine);
-/// "para_scatter_f32_i64", and the functions of that kind which the program needs, linked into the kernels.
-std::string scatterName(int64_t dtype, int64_t indexDtype);
-mlir::LogicalResult addScatters(llvm::Module &kernels, mlir::ModuleOp program);
 /// No stage waits for ever, for a message or for one of its own to be taken.
 mlir::LogicalResult checkProgress(mlir::ModuleOp program);
 /// Messages between two stages must be received in the order in which they are sent.
 mlir::LogicalResult checkMessageOrder(mlir::ModuleOp program);
-constexpr int64_t scatterThreads = 128;
 
 mlir::LogicalResult linkProgram(mlir::ModuleOp module, llvm::ArrayRef<std::string> objects, const EmitOptions &options);
 

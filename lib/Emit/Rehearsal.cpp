@@ -7,6 +7,7 @@
 #include "Internal.h"
 
 #include "para/Lower/Rt.h"
+#include "para/Runtime/Scatter.h"
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Analysis/VectorUtils.h"
@@ -51,7 +52,7 @@ void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vect
     ir.CreateRetVoid();
     function->setLinkage(llvm::GlobalValue::InternalLinkage);
     auto it = threads.find(function->getName());
-    list.push_back({function->getName().str(), int64_t(function->arg_size()), it == threads.end() ? scatterThreads : it->second, waits(*function)});
+    list.push_back({function->getName().str(), int64_t(function->arg_size()), it == threads.end() ? scatter::threads : it->second, waits(*function)});
   }
 }
 

@@ -1,5 +1,6 @@
 //===- EmitKernels.cpp - Kernels as functions over vectors ----------------===//
 #include "KernelLoops.h"
+#include "KernelScatter.h"
 #include "KernelTiles.h"
 
 #include "para/Lower/Passes.h"
@@ -73,6 +74,8 @@ struct EmitKernelsPass : public para::impl::EmitKernelsPassBase<EmitKernelsPass>
       body.dropAllReferences();
       body.getBlocks().clear();
     }
+    if (machine.hasBlocks && failed(emitScatters(getOperation())))
+      return signalPassFailure();
     // A product and the sum that takes it may be one operation. Expansions of functions come later and are not touched.
     getOperation().walk([](Operation *op) {
       if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op))

@@ -85,10 +85,13 @@ private:
     else if (auto convolution = dyn_cast<rt::ConvolutionOp>(op))
       describe(row, convolution);
     else if (auto scatter = dyn_cast<rt::ScatterAddOp>(op)) {
-      KernelRow zero; // the table, first
-      zero.stage = stage;
+      KernelRow zero, order; // the table, first; then positions by rows
+      zero.stage = order.stage = stage;
       describe(zero, "zero", "scatter", double(scatter.getBytes()));
       insert(op, zero, runs);
+      // Indices are read once from memory; what is sorted and where rows begin is written.
+      describe(order, "scatter_order", "scatter", double(scatter.getPositions()) * double(widthOf(scatter.getIndexDtype()) + 3 * 4));
+      insert(op, order, runs);
       describe(row, scatter);
     } else if (isa<rt::CopyOp>(op))
       describe(row, "copy", "copy", 2 * static_cast<double>(numberOf(op, "bytes")));

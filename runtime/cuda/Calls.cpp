@@ -5,11 +5,15 @@
 #include "Matmul.h"
 #include "StepGraphs.h"
 
+#include "para/Runtime/Scatter.h"
+
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 using namespace para::runtime;
 using namespace para::runtime::cuda;
+namespace scatter = para::scatter;
 
 para_context::para_context() = default;
 para_context::~para_context() = default;
@@ -134,17 +138,35 @@ para_status para_scatter_add(para_context *ctx, int32_t stream, int32_t dtype, i
     return status;
   if (dtype < 0 || dtype > PARA_BOOL || indexDType < 0 || indexDType > PARA_BOOL)
     return ctx->fail(op, "scatter_add: unknown element type");
-  // The compiler puts a kernel into the image for each pair of types that the program uses (lib/Emit/Scatter.cpp).
-  static const char keys[PARA_BOOL + 1][PARA_BOOL + 1] = {};
-  Handle &function = ctx->functions[&keys[dtype][indexDType]];
-  if (!function) {
-    std::string name = std::string("para_scatter_") + dtypeName(DType(dtype)) + "_" + dtypeName(DType(indexDType));
-    if (ctx->driver.cuModuleGetFunction(&function, ctx->module, name.c_str()) != success)
+  if (positions == 0 || width == 0 || rows == 0)
+    return PARA_OK;
+  if (positions > INT32_MAX)
+    return ctx->fail(op, "scatter_add: more than 2^31 positions");
+  // The compiler puts kernels into the image for each pair of types that the program uses (lib/Lower/KernelScatter.cpp).
+  static const char keys[PARA_BOOL + 2][PARA_BOOL + 1] = {};
+  auto find = [&](Handle &function, const std::string &kind) -> para_status {
+    std::string name = "para_scatter_" + kind + "_" + dtypeName(DType(indexDType));
+    if (!function && ctx->driver.cuModuleGetFunction(&function, ctx->module, name.c_str()) != success)
       return ctx->fail(op, "scatter_add: this program has no kernel " + name);
-  }
-  constexpr int32_t threads = 128, sharedBytes = 16;
-  int64_t args[] = {int64_t(addressOf(indices)), int64_t(addressOf(updates)), int64_t(addressOf(out)), positions, width, first, rows};
-  return launch(ctx, stream, function, positions, threads, sharedBytes, args, 7, op);
+    return PARA_OK;
+  };
+  Handle &order = ctx->functions[&keys[PARA_BOOL + 1][indexDType]], &add = ctx->functions[&keys[dtype][indexDType]];
+  if ((status = find(order, "order")) || (status = find(add, dtypeName(DType(dtype)))))
+    return status;
+  Address work = ctx->scratchFor(stream, scatter::orderBytes(positions));
+  if (!work)
+    return ctx->fail(op, "scatter_add: no memory is left", PARA_OUT_OF_MEMORY);
+  int64_t passes = scatter::passesOf(rows), from = int64_t(addressOf(indices));
+  int64_t sort[] = {from, int64_t(work), positions, first, rows, passes};
+  if ((status = launch(ctx, stream, order, 1, scatter::threads, scatter::orderSharedBytes, sort, 6, op)))
+    return status;
+  // Enough blocks to keep a large GPU busy, and no more for any columns than there can be rows.
+  constexpr int64_t busyBlocks = 4096, fewestBlocks = 64;
+  int64_t parts = (width + scatter::columns - 1) / scatter::columns;
+  int64_t blocks = std::min({std::max(busyBlocks / parts, fewestBlocks), positions, rows});
+  int64_t sorted = int64_t(work) + 16 + (passes % 2 ? 0 : 4 * positions);
+  int64_t sums[] = {from, int64_t(addressOf(updates)), int64_t(addressOf(out)), int64_t(work), sorted, positions, width, first, rows, blocks};
+  return launch(ctx, stream, add, blocks * parts, scatter::threads, scatter::addSharedBytes, sums, 10, op);
 }
 
 para_status para_copy(para_context *ctx, int32_t stream, void *to, const void *from, int64_t bytes, const char *op) {
