@@ -24,7 +24,7 @@ public:
 private:
   using Call = LibraryCall;
   mlir::LogicalResult form(mlir::Operation *op, const Call &call);
-  bool formMatmul(mlir::Operation *op, const Call &call);
+  bool formMatmul(mlir::Operation *op, const Call &call, bool isRealigned = false);
   /// A product that is no call sums in f32, as calls do.
   void sumWide(mlir::Operation *op);
   void formConvolution(mlir::Operation *op, const Call &call);
@@ -37,6 +37,10 @@ private:
   /// A copy of `v` with its dimensions in another order, as a view of `v`; and one that was made before.
   View pack(mlir::Operation *op, mlir::Value v, llvm::ArrayRef<int64_t> order);
   std::optional<View> findPacked(mlir::Value v);
+  /// Of a product in 16 bits, some columns wide: has each row of what the view is of begin where a library loads 16 bytes at once.
+  bool alignRows(View &view, int64_t columns);
+  /// Whether nothing but kernels and products read the value, so that its rows may lie apart.
+  bool mayLieApart(mlir::Value v);
   /// Views of the operands in which the dimensions of the batch have one stride; false where that would repeat an operand.
   bool joinBatches(mlir::Operation *op, const Call &call, View &a, View &b);
   /// A buffer and where in it a contiguous value starts; the value itself where it is no contiguous view.

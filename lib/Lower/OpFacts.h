@@ -69,6 +69,10 @@ inline bool isStripSum(mlir::Operation *op) { return op->hasAttr(stripSumMark); 
 inline int64_t stripsOf(mlir::Operation *stripSum) { return shapeOf(stripSum->getOperand(0))[0]; }
 inline int64_t rowsOf(mlir::Operation *stripSum) { return stripsOf(stripSum) * shapeOf(stripSum->getOperand(0))[1]; }
 
+/// On a pad of the last dimension: its rows are those of its operand with a few elements more, which nobody reads, so that each begins where a
+/// library loads 16 bytes at once. A kernel that has the rows stores them so.
+constexpr llvm::StringLiteral rowPadMark = "rt.row_pad";
+
 /// Whether the access of `op`, the rows of which are the leading dimensions of that product, stays in the operand's row of the same number.
 /// With 0 rows: whether it is to the element of the same number.
 bool keepsRow(mlir::Operation *op, const OpFacts &facts, const OpAccess &access, int64_t rows);

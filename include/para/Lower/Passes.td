@@ -27,7 +27,14 @@ def FormCallsPass : Pass<"para-form-calls", "::mlir::ModuleOp"> {
   let description = [{
     Transposes, slices and broadcasts in front of a product, and a transpose behind it, become strides. What a call needs
     contiguous and is not gets a copy made of ordinary ops. Where a library knows one stride of a batch (every target but `host`), so does
-    an operand whose batch has several.
+    an operand whose batch has several; and rows of 16-bit matrices that would begin anywhere lie apart, so that it can load 16 bytes at once:
+
+    ```
+    %s = para.dot %x, %w : [8192, 768] x [768, 50257]
+    // becomes, for a GPU
+    %0 = rt.call "matmul" %x, %w : [8192, 50264], of which 50257 columns are written
+    %s = para.slice %0
+    ```
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">];
   let dependentDialects = ["::para::rt::RtDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
