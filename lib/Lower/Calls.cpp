@@ -261,7 +261,8 @@ bool CallBuilder::alignRows(View &view, int64_t columns) {
   SmallVector<int64_t> zeros(shape.size(), 0), more(shape.size(), 0);
   more.back() = llvm::alignTo(columns, rowUnit) - columns;
   Value padded = t.pad(base, zeros, more), own = t.slice(padded, zeros, shape);
-  padded.getDefiningOp()->setAttr(rowPadMark, builder.getUnitAttr());
+  for (Value v : {padded, own})
+    v.getDefiningOp()->setAttr(rowsMark, builder.getUnitAttr());
   tagSince(made, made);
   base.replaceAllUsesExcept(own, padded.getDefiningOp());
   return true;
@@ -365,7 +366,9 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call, bool isRealigned) 
   Value value = made.getResult(0);
   if (liesApart) {
     TensorBuilder t(op->getLoc(), builder);
-    value = t.reshape(t.slice(value, {0, 0}, {plan.m, plan.n}), shapeOf(stored));
+    value = t.slice(value, {0, 0}, {plan.m, plan.n});
+    value.getDefiningOp()->setAttr(rowsMark, builder.getUnitAttr());
+    value = t.reshape(value, shapeOf(stored));
     tagSince(made, op);
   }
   stored.replaceAllUsesWith(value);

@@ -155,6 +155,8 @@ static void form(func::FuncOp func, FactsCache &facts, bool mergesLaunches) {
       copy->setDiscardableAttrs(builder.getDictionaryAttr({}));
       if (group.strips && isStripSum(op))
         copy->setAttr(stripSumMark, builder.getUnitAttr());
+      if (op->hasAttr(rowsMark) && llvm::is_contained(group.ops, op)) // A clone's rows need not be the group's.
+        copy->setAttr(rowsMark, builder.getUnitAttr());
     }
     SmallVector<Value> yielded;
     for (Value v : results)

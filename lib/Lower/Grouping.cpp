@@ -75,7 +75,7 @@ void Grouping::collect() {
       group.phase = getChunkPhase(&op);
     if (facts.get(&op).reduction)
       group.rows = sizeOf(op.getResult(0));
-    else if (op.hasAttr(rowPadMark))
+    else if (op.hasAttr(rowsMark))
       group.rows = sizeOf(op.getResult(0)) / shapeOf(op.getResult(0)).back();
     groupOf[&op] = groups.size();
     groups.push_back(std::move(group));

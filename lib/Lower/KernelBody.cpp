@@ -62,6 +62,12 @@ private:
   void chooseRows() {
     Value first = reductions.empty() ? body.outputs.front() : reductions.front()->getResult(0);
     body.rows = sizeOf(first);
+    // Where all rows lie apart alike, elements can be counted as if they did not.
+    bool isApart = llvm::all_of(body.outputs, [&](Value v) { return v.getDefiningOp() && v.getDefiningOp()->hasAttr(rowsMark) && sizeOf(v) == body.rows; });
+    if (reductions.empty() && !isApart)
+      for (Operation &op : body.block->without_terminator())
+        if (op.hasAttr(rowsMark))
+          body.rows = sizeOf(op.getResult(0)) / shapeOf(op.getResult(0)).back();
     SmallVector<SmallVector<int64_t>> prefixes;
     if (!stripSums.empty()) {
       body.rows = rowsOf(stripSums.front());

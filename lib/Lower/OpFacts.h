@@ -69,9 +69,9 @@ inline bool isStripSum(mlir::Operation *op) { return op->hasAttr(stripSumMark); 
 inline int64_t stripsOf(mlir::Operation *stripSum) { return shapeOf(stripSum->getOperand(0))[0]; }
 inline int64_t rowsOf(mlir::Operation *stripSum) { return stripsOf(stripSum) * shapeOf(stripSum->getOperand(0))[1]; }
 
-/// On a pad of the last dimension: its rows are those of its operand with a few elements more, which nobody reads, so that each begins where a
-/// library loads 16 bytes at once. A kernel that has the rows stores them so.
-constexpr llvm::StringLiteral rowPadMark = "rt.row_pad";
+/// On a pad or a slice of the last dimension: the rows have some elements more on one side, which nobody reads, so that each begins where a
+/// library loads 16 bytes at once. A kernel with the op goes through rows, and does not count elements.
+constexpr llvm::StringLiteral rowsMark = "rt.rows";
 
 /// Whether the access of `op`, the rows of which are the leading dimensions of that product, stays in the operand's row of the same number.
 /// With 0 rows: whether it is to the element of the same number.

@@ -1,6 +1,7 @@
 """Part of row-pads.test: a model whose products in 16 bits have an odd number of columns, trained on the host and in a rehearsal.
 
     row_pads.py STRIDE PRECISION [FLAGS...]
+    row_pads.py mixed PRECISION           kernels with rows that lie apart and others, in inference
 
 STRIDE is that of the logits' rows. Losses and parameters of two steps differ by no more than rounding in 16 bits makes of them, and are the same for every seed. It works in the
 current folder; FLAGS are for the rehearsed program."""
@@ -21,6 +22,35 @@ def call(*command, **environment):
     if done.returncode:
         sys.exit(f"exit status {done.returncode}: {' '.join(map(str, command))}\n{done.stderr[-2000:]}")
 
+
+if stride == "mixed":
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[512,96] x, float[96,501] w, float[501,96] v, float[512,501] z) => (float[512,501] y, float[501] c, float[512,96] q, float[512,96] r) {
+  a = MatMul(x, w)
+  b = Tanh(a)
+  y = Add(b, z)
+  axes = Constant <value_ints = [0]> ()
+  c = ReduceMean <keepdims = 0, axes = [0]> (b)
+  e = Sigmoid(a)
+  q = MatMul(e, v)
+  s = Softmax <axis = -1> (a)
+  r = MatMul(s, v)
+}
+"""
+    pathlib.Path("mixed.txt").write_text(text)
+    call(sys.executable, ROOT / "test" / "Import" / "text.py", "mixed.txt", "mixed.onnx")
+    random = np.random.default_rng(1)
+    shapes = {"x": (512, 96), "w": (96, 501), "v": (501, 96), "z": (512, 501)}
+    np.savez("mixed.npz", **{name: (random.normal(size=shape) / 8).astype(np.float32) for name, shape in shapes.items()})
+    found = {}
+    for target in ("host", "rehearsal"):
+        call("para-opt", "mixed.onnx", f"--target={target}", f"--precision={precision}", "-o", f"mixed-{target}.exe")
+        call(pathlib.Path(f"mixed-{target}.exe").resolve(), "--inputs", "mixed.npz", "--outputs", f"{target}.npz")
+        found[target] = {name: value.astype(np.float64) for name, value in np.load(f"{target}.npz").items()}
+    for name, want in found["host"].items():
+        error = np.max(np.abs(found["rehearsal"][name] - want)) / np.max(np.abs(want))
+        assert error < 2e-2, (name, error)
+    sys.exit()
 
 call(sys.executable, "-m", "para.models", "gpt", "--layers", 1, "--hidden", 128, "--heads", 2, "--vocab", 501, "--seq", 64, "--batch", 16, "--weights", 3, "-o", "model.onnx",
      PYTHONPATH=str(ROOT / "python"))

@@ -7,8 +7,8 @@
 // The result has 504 columns of which 501 are written, and what is made of it is made for both products at once.
 // CHECK-LABEL: func.func @scores
 // CHECK: %[[S:.*]] = rt.call "matmul"{{.*}}mnk = array<i64: 512, 501, 96>, strides = array<i64: 96, 1, 1, 96, 504>{{.*}} -> tensor<512x504xbf16>
-// CHECK: para.slice %[[S]] [0, 0] [1, 1] : tensor<512x504xbf16> -> tensor<512x501xbf16>
-// CHECK: %[[P:.*]] = para.pad {{.*}} {rt.row_pad} : tensor<512x501xbf16> -> tensor<512x504xbf16>
+// CHECK: para.slice %[[S]] [0, 0] [1, 1] {rt.rows} : tensor<512x504xbf16> -> tensor<512x501xbf16>
+// CHECK: %[[P:.*]] = para.pad {{.*}} {rt.rows} : tensor<512x501xbf16> -> tensor<512x504xbf16>
 // CHECK: rt.call "matmul" %[[P]]{{.*}}mnk = array<i64: 512, 96, 501>, strides = array<i64: 504, 1, 96, 1, 96>
 // CHECK: rt.call "matmul" %[[P]]{{.*}}mnk = array<i64: 501, 96, 512>, strides = array<i64: 1, 504, 96, 1, 96>
 // KERNELS-LABEL: func.func @scores
@@ -39,4 +39,20 @@ func.func @whole(%x: tensor<512x96xbf16>, %w: tensor<501x96xbf16>, %y: tensor<51
   %a = para.dot %v, %u batch [] x [] contract [1] x [1] : tensor<9x96xbf16>, tensor<65x96xbf16> -> tensor<9x65xbf16>
   %b = para.exp %a : tensor<9x65xbf16>
   return %s, %e, %b : tensor<512x501xbf16>, tensor<512x501xf32>, tensor<9x65xbf16>
+}
+
+// -----
+
+// A kernel with rows that lie apart and others goes through rows.
+// KERNELS-LABEL: func.func @mixed
+// KERNELS: rt.fused {{.*}}(tensor<512x504xbf16>) -> (tensor<512x501xf32>, tensor<512x504xbf16>)
+// KERNELS: para.slice {{.*}} {rt.rows}
+// KERNELS: para.pad {{.*}} {rt.rows}
+func.func @mixed(%x: tensor<512x96xbf16>, %w: tensor<501x96xbf16>) -> (tensor<512x501xf32>, tensor<512x96xbf16>) {
+  %s = para.dot %x, %w batch [] x [] contract [1] x [1] : tensor<512x96xbf16>, tensor<501x96xbf16> -> tensor<512x501xbf16>
+  %f = para.cast %s : tensor<512x501xbf16> -> tensor<512x501xf32>
+  %y = para.tanh %f : tensor<512x501xf32>
+  %e = para.exp %s : tensor<512x501xbf16>
+  %0 = para.dot %e, %w batch [] x [] contract [1] x [0] : tensor<512x501xbf16>, tensor<501x96xbf16> -> tensor<512x96xbf16>
+  return %y, %0 : tensor<512x501xf32>, tensor<512x96xbf16>
 }
