@@ -29,7 +29,6 @@ g (float[512,96] x, float[96,501] w, float[501,96] v, float[512,501] z) => (floa
   a = MatMul(x, w)
   b = Tanh(a)
   y = Add(b, z)
-  axes = Constant <value_ints = [0]> ()
   c = ReduceMean <keepdims = 0, axes = [0]> (b)
   e = Sigmoid(a)
   q = MatMul(e, v)
