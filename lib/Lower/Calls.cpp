@@ -232,43 +232,7 @@ bool CallBuilder::joinBatches(Operation *op, const Call &call, View &a, View &b)
   return true;
 }
 
-/// Rows of 16-bit elements that begin at multiples of so many can be loaded 16 bytes at once, as tensor cores want them.
-static constexpr int64_t rowUnit = 8;
-/// Smaller products are not worth it.
-static constexpr int64_t fewestTerms = 1 << 24, fewestColumns = 64;
-
-bool CallBuilder::mayLieApart(Value v) {
-  return llvm::all_of(v.getUsers(), [&](Operation *user) {
-    if (user->hasTrait<OpTrait::IsTerminator>() || isAccumulate(user))
-      return false;
-    if (auto made = dyn_cast<rt::CallOp>(user))
-      return made.getCallee() == "matmul";
-    auto library = dyn_cast<LibraryOpInterface>(user);
-    std::optional<Call> call = library ? library.getLibraryCall() : std::nullopt;
-    return call ? call->kind == Call::Matmul : !facts.get(user).move || mayLieApart(user->getResult(0));
-  });
-}
-
-bool CallBuilder::alignRows(View &view, int64_t columns) {
-  Value base = view.base;
-  Operation *made = base.getDefiningOp();
-  ArrayRef<int64_t> shape = shapeOf(base);
-  if (!made || isa<rt::CallOp>(made) || view.offset != 0 || shape.empty() || shape.back() != columns || !mayLieApart(base))
-    return false;
-  OpBuilder::InsertionGuard keep(builder);
-  builder.setInsertionPointAfter(made);
-  TensorBuilder t(made->getLoc(), builder);
-  SmallVector<int64_t> zeros(shape.size(), 0), more(shape.size(), 0);
-  more.back() = llvm::alignTo(columns, rowUnit) - columns;
-  Value padded = t.pad(base, zeros, more), own = t.slice(padded, zeros, shape);
-  for (Value v : {padded, own})
-    v.getDefiningOp()->setAttr(rowsMark, builder.getUnitAttr());
-  tagSince(made, made);
-  base.replaceAllUsesExcept(own, padded.getDefiningOp());
-  return true;
-}
-
-bool CallBuilder::formMatmul(Operation *op, const Call &call, bool isRealigned) {
+bool CallBuilder::formMatmul(Operation *op, const Call &call) {
   Value lhs = op->getOperand(0), rhs = op->getOperand(1), result = op->getResult(0), stored = result;
   SmallVector<int64_t> shape(shapeOf(result)), cStrides = stridesOf(shape);
   View a = viewOf(lhs, facts), b = viewOf(rhs, facts);
@@ -335,19 +299,12 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call, bool isRealigned) 
     else
       (left ? a : b) = pack(op, side, order);
   }
-  auto isUneven = [&](Value v, int64_t columns) {
-    return onGpu && elementBytes(v.getType()) == 2 && columns % rowUnit && columns >= fewestColumns && plan.m * plan.n * plan.k >= fewestTerms;
-  };
-  // With rows that begin anywhere the same again, of what has others.
-  int64_t aColumns = plan.aColumn == 1 ? plan.aRow : plan.aColumn, bColumns = plan.bColumn == 1 ? plan.bRow : plan.bColumn;
-  if (!isRealigned && plan.batch.empty()) {
-    bool aMoved = isUneven(lhs, aColumns) && alignRows(a, aColumns), bMoved = isUneven(rhs, bColumns) && alignRows(b, bColumns);
-    if (aMoved || bMoved)
-      return formMatmul(op, call, /*isRealigned=*/true);
-  }
+  if (isSwapped)
+    std::swap(a, b);
+  if (onGpu && spreadRows(plan, a, b))
+    return formMatmul(op, call);
   builder.setInsertionPoint(op);
-  if (plan.batch.empty() && plan.cRow == plan.n && isUneven(result, plan.n) && mayLieApart(stored))
-    plan.cRow = llvm::alignTo(plan.n, rowUnit);
+  bool isSpread = onGpu && spreadResult(plan, stored);
   SmallVector<NamedAttribute> desc{attr("dtype", dtypeOf(lhs.getType())),
                                    attr("c_dtype", dtypeOf(result.getType())),
                                    attr("batch", plan.batch),
@@ -356,21 +313,11 @@ bool CallBuilder::formMatmul(Operation *op, const Call &call, bool isRealigned) 
                                    attr("c_batch", plan.cBatch),
                                    attr("mnk", {plan.m, plan.n, plan.k}),
                                    attr("strides", {plan.aRow, plan.aColumn, plan.bRow, plan.bColumn, plan.cRow})};
-  if (isSwapped)
-    std::swap(a, b);
-  auto type = cast<RankedTensorType>(stored.getType());
-  bool liesApart = plan.batch.empty() && plan.cRow > plan.n && plan.m * plan.n == sizeOf(stored);
-  if (liesApart)
+  RankedTensorType type = cast<RankedTensorType>(stored.getType());
+  if (isSpread)
     type = RankedTensorType::get({plan.m, plan.cRow}, type.getElementType());
   rt::CallOp made = create(op, "matmul", {a.base, b.base}, {a.offset, b.offset}, type, desc);
-  Value value = made.getResult(0);
-  if (liesApart) {
-    TensorBuilder t(op->getLoc(), builder);
-    value = t.slice(value, {0, 0}, {plan.m, plan.n});
-    value.getDefiningOp()->setAttr(rowsMark, builder.getUnitAttr());
-    value = t.reshape(value, shapeOf(stored));
-    tagSince(made, op);
-  }
+  Value value = isSpread ? ownRows(made.getResult(0), plan.n, shapeOf(stored), op) : made.getResult(0);
   stored.replaceAllUsesWith(value);
   return true;
 }

@@ -2,6 +2,7 @@
 #ifndef PARA_LOWER_CALLS_H
 #define PARA_LOWER_CALLS_H
 
+#include "Matmul.h"
 #include "OpFacts.h"
 
 #include "para/IR/ParaDialect.h"
@@ -24,7 +25,7 @@ public:
 private:
   using Call = LibraryCall;
   mlir::LogicalResult form(mlir::Operation *op, const Call &call);
-  bool formMatmul(mlir::Operation *op, const Call &call, bool isRealigned = false);
+  bool formMatmul(mlir::Operation *op, const Call &call);
   /// A product that is no call sums in f32, as calls do.
   void sumWide(mlir::Operation *op);
   void formConvolution(mlir::Operation *op, const Call &call);
@@ -37,12 +38,18 @@ private:
   /// A copy of `v` with its dimensions in another order, as a view of `v`; and one that was made before.
   View pack(mlir::Operation *op, mlir::Value v, llvm::ArrayRef<int64_t> order);
   std::optional<View> findPacked(mlir::Value v);
-  /// Of a product in 16 bits, some columns wide: has each row of what the view is of begin where a library loads 16 bytes at once.
-  bool alignRows(View &view, int64_t columns);
-  /// Whether nothing but kernels and products read the value, so that its rows may lie apart.
-  bool mayLieApart(mlir::Value v);
   /// Views of the operands in which the dimensions of the batch have one stride; false where that would repeat an operand.
   bool joinBatches(mlir::Operation *op, const Call &call, View &a, View &b);
+  // CallsRows.cpp: rows that lie apart.
+  /// Moves the rows of an operand apart, for all its users, if that helps the product and does not hurt them; false if nothing was done.
+  bool spreadRows(const MatmulPlan &plan, const View &a, const View &b);
+  bool spreadRows(mlir::Value base, int64_t columns);
+  /// Sets the plan's stride for a result whose rows lie apart; false if they do not.
+  bool spreadResult(MatmulPlan &plan, mlir::Value result);
+  /// Of a matrix with rows that lie apart the columns that count, in another shape.
+  mlir::Value ownRows(mlir::Value spread, int64_t columns, llvm::ArrayRef<int64_t> shape, mlir::Operation *like);
+  /// Whether the users of the value can read it with gaps between rows.
+  bool mayLieApart(mlir::Value v);
   /// A buffer and where in it a contiguous value starts; the value itself where it is no contiguous view.
   std::pair<mlir::Value, int64_t> contiguous(mlir::Value v);
   rt::CallOp create(mlir::Operation *at, llvm::StringRef callee, mlir::ValueRange inputs, llvm::ArrayRef<int64_t> offsets,

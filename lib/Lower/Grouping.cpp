@@ -61,6 +61,13 @@ int Grouping::find(Operation *op) const {
   return it == groupOf.end() ? -1 : it->second;
 }
 
+/// The rows of a kernel of this op; 0: any.
+int64_t Grouping::rowsAlone(Operation *op) {
+  if (facts.get(op).reduction)
+    return sizeOf(op->getResult(0));
+  return op->hasAttr(rowsMark) ? rowsOfMarked(op) : 0;
+}
+
 void Grouping::collect() {
   Operation *effect = nullptr;
   for (Operation &op : func.getBody().front()) {
@@ -73,10 +80,7 @@ void Grouping::collect() {
     group.opaque = !facts.get(&op).element;
     if (!op.hasTrait<OpTrait::IsTerminator>())
       group.phase = getChunkPhase(&op);
-    if (facts.get(&op).reduction)
-      group.rows = sizeOf(op.getResult(0));
-    else if (op.hasAttr(rowsMark))
-      group.rows = sizeOf(op.getResult(0)) / shapeOf(op.getResult(0)).back();
+    group.rows = rowsAlone(&op);
     groupOf[&op] = groups.size();
     groups.push_back(std::move(group));
     if (communicates(&op)) {
@@ -430,7 +434,7 @@ void Grouping::takeApart(int group) {
   for (auto [i, op] : llvm::enumerate(whole.ops)) {
     Group single = whole;
     single.ops = {op};
-    single.rows = facts.get(op).reduction ? sizeOf(op->getResult(0)) : 0;
+    single.rows = rowsAlone(op);
     single.strips = 0;
     single.clones = findNeeded(op, whole.clones);
     if (i == 0) {

@@ -41,6 +41,7 @@ public:
   llvm::SmallVector<mlir::Value> outputsOf(const Group &group);
   /// Made of nothing: constants and the like, made again wherever they are used.
   bool isGenerator(mlir::Operation *op);
+  int64_t rowsAlone(mlir::Operation *op);
 
 private:
   void collect();

@@ -72,10 +72,9 @@ int64_t KernelLoops::rowsInCache() const {
   return isAgain && bytes > 0 ? std::max<int64_t>(cacheBytes - same, 0) / bytes : INT64_MAX;
 }
 
-/// A launch of as many blocks as would hide how long memory takes has more rows under way than the cache holds, if they are long. Half as many
-/// as a large GPU has multiprocessors read fast enough.
+/// If rows are long, one for each block that a GPU can run at once is more than the cache holds.
 int64_t KernelLoops::chooseTurns() {
-  constexpr int64_t fewestBlocks = 64;
+  constexpr int64_t fewestBlocks = 64; // on as many multiprocessors; on fewer, reading from the cache would take longer than reading twice
   int64_t fit = rowsInCache(), parts = productOf(partsOf());
   bool isAlone = block.parts == 1 && block.members > warp && !body.strips && !isMerged(); // a block for each row
   if (!isAlone || fit == 0 || rowsUnderWay() <= fit)
@@ -84,9 +83,14 @@ int64_t KernelLoops::chooseTurns() {
   return llvm::divideCeil(parts, turns) >= fewestBlocks ? turns : 1;
 }
 
-int64_t KernelLoops::rowsUnderWay() const {
-  constexpr int64_t residentThreads = 128 * 2048; // of 128 multiprocessors
-  int64_t blocks = std::min(blocksOfLaunch(), residentThreads / block.threads());
+int64_t KernelLoops::rowsUnderWay() {
+  constexpr int64_t residentThreads = 128 * 2048; // 2048 of each of 128 multiprocessors
+  int64_t launched = blocksOfLaunch();
+  if (isMerged()) {
+    SmallVector<int64_t> each = blocksOfInstances();
+    launched = std::accumulate(each.begin(), each.end(), int64_t(0));
+  }
+  int64_t blocks = std::min(launched, residentThreads / block.threads());
   return blocks * block.parts * (choice.across ? choice.lanes * choice.unroll : 1);
 }
 
@@ -143,7 +147,7 @@ void KernelLoops::chooseBlocks() {
     block.parts /= 2;
   block.turns = chooseTurns();
   if (block.turns > 1)
-    block.members = mostMembers;
+    block.members = mostMembers; // One block of a multiprocessor has to ask for as much at once as several would.
 }
 
 /// The rows of a block, a launch's blocks apart.

@@ -67,7 +67,7 @@ private:
     if (reductions.empty() && !isApart)
       for (Operation &op : body.block->without_terminator())
         if (op.hasAttr(rowsMark))
-          body.rows = sizeOf(op.getResult(0)) / shapeOf(op.getResult(0)).back();
+          body.rows = rowsOfMarked(&op);
     SmallVector<SmallVector<int64_t>> prefixes;
     if (!stripSums.empty()) {
       body.rows = rowsOf(stripSums.front());

@@ -62,10 +62,11 @@ private:
   // KernelBlocks.cpp
   void chooseBlocks();
   int64_t chooseTurns();
-  /// Of how many rows the cache holds all that the kernel reads and writes of them; any number if no pass reads again what one before it has read.
+  /// Of how many rows the cache holds all that the kernel reads and writes of them, beside what it reads for all rows (large tables aside);
+  /// INT64_MAX if no pass reads again what one before it has read.
   int64_t rowsInCache() const;
   /// Rows of the launch that a GPU has under way at once, at most.
-  int64_t rowsUnderWay() const;
+  int64_t rowsUnderWay();
   void emitBlocks();
   void emitTurns(KernelEmitter &emitter, mlir::Value block);
   /// What is dealt out to the members of blocks: strips if there are any, each to all members of a block, else the launch's parts.

@@ -141,7 +141,7 @@ void Writer::emitOrder() {
   startThread();
   tile = sharedAt(0), counts = sharedAt(4 * (threads + 2 * digits));
   Value begins = sharedAt(4 * threads), sums = sharedAt(4 * (threads + digits));
-  Value even = place(b.getI32Type(), work, integer(4)), odd = place(b.getI32Type(), even, positions), runs = place(b.getI32Type(), odd, positions);
+  Value even = place(b.getI32Type(), work, integer(oddPassesAt)), odd = place(b.getI32Type(), even, positions), runs = place(b.getI32Type(), odd, positions);
   Value wholeWarp = small(-1);
 
   // A last pass puts in front the positions with which a row's run begins.
@@ -242,14 +242,8 @@ void Writer::emitAdd(Type element) {
   Value updates = argument(1), out = argument(2), work = argument(3), order = argument(4), width = argument(6), blocks = argument(9);
   indices = argument(0), positions = argument(5), first = argument(7), rows = argument(8);
   startThread();
-  // 16-bit floats are added up in 32 bits.
-  bool isNarrow = element.isF16() || element.isBF16();
-  Type sumType = isNarrow ? b.getF32Type() : element;
-  auto toSum = [&](Value v) { return isNarrow ? arith::ExtFOp::create(b, sumType, v).getResult() : v; };
-  auto plus = [&](Value x, Value y) {
-    return isa<FloatType>(sumType) ? arith::AddFOp::create(b, x, y).getResult() : arith::AddIOp::create(b, x, y).getResult();
-  };
-  Value runs = place(b.getI32Type(), work, add(integer(4), mul(positions, 2)));
+  auto plus = [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); };
+  Value runs = place(b.getI32Type(), work, add(integer(oddPassesAt), mul(positions, 2)));
   Value count = widen(get(work, integer(0))), block = widen(device.block());
   Value column = mul(arith::DivUIOp::create(b, block, blocks), columns);
   loop(arith::RemUIOp::create(b, block, blocks), count, blocks, [&](Value run) {
@@ -259,7 +253,7 @@ void Writer::emitAdd(Type element) {
     when(compare(CmpIPredicate::ult, row, rows), [&] {
       Value size = sub(end, begin);
       auto shareAt = [&](Value w) { return add(begin, arith::DivUIOp::create(b, arith::MulIOp::create(b, size, w), integer(warps))); };
-      SmallVector<Value> zeros(columnsPerThread, arith::ConstantOp::create(b, b.getZeroAttr(sumType)));
+      SmallVector<Value> zeros(columnsPerThread, arith::ConstantOp::create(b, b.getZeroAttr(element)));
       auto share = scf::ForOp::create(b, shareAt(warp), shareAt(add(warp, integer(1))), integer(1), zeros);
       {
         OpBuilder::InsertionGuard keep(b);
@@ -269,7 +263,7 @@ void Writer::emitAdd(Type element) {
         for (auto [j, sum] : llvm::enumerate(share.getRegionIterArgs())) {
           Value c = add(add(column, lane), integer(32 * j)), last = sub(width, integer(1));
           c = select(compare(CmpIPredicate::ult, c, width), c, last); // read and not stored
-          sums.push_back(plus(sum, toSum(load(element, updates, add(from, c)))));
+          sums.push_back(plus(sum, load(element, updates, add(from, c))));
         }
         scf::YieldOp::create(b, sums);
       }
@@ -278,35 +272,27 @@ void Writer::emitAdd(Type element) {
       device.wait();
       Value mine = add(column, thread), inside = compare(CmpIPredicate::ult, mine, width);
       when(arith::AndIOp::create(b, inside, compare(CmpIPredicate::ult, thread, integer(columns))), [&] {
-        Value at = add(arith::MulIOp::create(b, row, width), mine), total = toSum(load(element, out, at));
+        Value at = add(arith::MulIOp::create(b, row, width), mine), total = load(element, out, at);
         for (int64_t w = 0; w < warps; ++w)
-          total = plus(total, load(sumType, shared, add(thread, integer(w * columns))));
-        store(isNarrow ? arith::TruncFOp::create(b, element, total).getResult() : total, out, at);
+          total = plus(total, load(element, shared, add(thread, integer(w * columns))));
+        store(total, out, at);
       });
       device.wait();
     });
   });
 }
 
-static Type typeOf(Builder b, int64_t dtype) {
-  switch (dtype) {
-  case PARA_F32: return b.getF32Type();
-  case PARA_F64: return b.getF64Type();
-  case PARA_F16: return b.getF16Type();
-  case PARA_BF16: return b.getBF16Type();
-  case PARA_I32: return b.getI32Type();
-  case PARA_I64: return b.getI64Type();
-  }
-  return nullptr;
-}
-
 LogicalResult para::emitScatters(ModuleOp program) {
   Builder types(program.getContext());
-  WalkResult result = program.walk([&](rt::ScatterAddOp op) {
-    Type element = typeOf(types, op.getDtype()), index = typeOf(types, op.getIndexDtype());
-    if (!element || !index || !index.isInteger()) {
+  bool isFine = true;
+  program.walk([&](rt::ScatterAddOp op) {
+    int64_t dtype = op.getDtype(), indexDtype = op.getIndexDtype();
+    Type element = dtype == PARA_F32 ? types.getF32Type() : dtype == PARA_F64 ? types.getF64Type() : Type();
+    Type index = indexDtype == PARA_I32 ? types.getI32Type() : indexDtype == PARA_I64 ? types.getI64Type() : Type();
+    if (!element || !index) {
       op.emitError("adds rows of an element type, or by indices of one, for which a GPU has no code here");
-      return WalkResult::interrupt();
+      isFine = false;
+      return;
     }
     Writer writer(program, op.getLoc(), index);
     std::string order = std::string("para_scatter_order_") + dtypeName(index), add = std::string("para_scatter_") + dtypeName(element) + "_" + dtypeName(index);
@@ -314,7 +300,6 @@ LogicalResult para::emitScatters(ModuleOp program) {
       writer.emitOrder();
     if (!program.lookupSymbol(add))
       writer.emitAdd(element);
-    return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  return success(isFine);
 }

@@ -56,6 +56,7 @@ public:
   }
 
   /// Whether the cache holds all that the passes touch of so many rows: in one turn of the launch's loops each, and what is the same in all.
+  /// What data tell the place of counts for each row, though rows may share it.
   bool holds(int64_t rows) {
     std::set<std::tuple<void *, int64_t, int64_t, int64_t>> parts;
     int64_t own = 0, same = 0;

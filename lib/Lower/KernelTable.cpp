@@ -3,6 +3,7 @@
 
 #include "para/IR/Program.h"
 #include "para/Lower/Rt.h"
+#include "para/Runtime/Scatter.h"
 
 #include "IndexMath.h"
 
@@ -57,7 +58,7 @@ class Table {
 public:
   explicit Table(ModuleOp program) : program(program) {
     for (auto kernel : program.getOps<rt::KernelOp>())
-      kernels[kernel.getSymName()] = kernel;
+      kernels[kernel.getSymName()] = kernel, hasBlocks |= kernel.getBlock().has_value();
   }
 
   std::vector<KernelRow> run() {
@@ -85,13 +86,17 @@ private:
     else if (auto convolution = dyn_cast<rt::ConvolutionOp>(op))
       describe(row, convolution);
     else if (auto scatter = dyn_cast<rt::ScatterAddOp>(op)) {
-      KernelRow zero, order; // the table, first; then positions by rows
-      zero.stage = order.stage = stage;
+      KernelRow zero; // the table, first
+      zero.stage = stage;
       describe(zero, "zero", "scatter", double(scatter.getBytes()));
       insert(op, zero, runs);
-      // Indices are read once from memory; what is sorted and where rows begin is written.
-      describe(order, "scatter_order", "scatter", double(scatter.getPositions()) * double(widthOf(scatter.getIndexDtype()) + 3 * 4));
-      insert(op, order, runs);
+      if (hasBlocks) { // Indices are read once from memory; what is sorted and where rows begin is written.
+        KernelRow order;
+        order.stage = stage;
+        int64_t written = scatter::passesOf(int64_t(scatter.getRows())) > 1 ? 3 : 2;
+        describe(order, "scatter_order", "scatter", double(scatter.getPositions()) * double(widthOf(scatter.getIndexDtype()) + 4 * written));
+        insert(op, order, runs);
+      }
       describe(row, scatter);
     } else if (isa<rt::CopyOp>(op))
       describe(row, "copy", "copy", 2 * static_cast<double>(numberOf(op, "bytes")));
@@ -189,6 +194,7 @@ private:
 
   ModuleOp program;
   llvm::StringMap<rt::KernelOp> kernels;
+  bool hasBlocks = false;
   std::vector<KernelRow> rows;
   llvm::StringMap<size_t> known; ///< rows by what is the same
 };

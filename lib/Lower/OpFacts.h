@@ -69,9 +69,9 @@ inline bool isStripSum(mlir::Operation *op) { return op->hasAttr(stripSumMark); 
 inline int64_t stripsOf(mlir::Operation *stripSum) { return shapeOf(stripSum->getOperand(0))[0]; }
 inline int64_t rowsOf(mlir::Operation *stripSum) { return stripsOf(stripSum) * shapeOf(stripSum->getOperand(0))[1]; }
 
-/// On a pad or a slice of the last dimension: the rows have some elements more on one side, which nobody reads, so that each begins where a
-/// library loads 16 bytes at once. A kernel with the op goes through rows, and does not count elements.
+/// On a pad or a slice of the last dimension between a matrix and one whose rows lie apart (CallsRows.cpp): a kernel with the op goes through rows.
 constexpr llvm::StringLiteral rowsMark = "rt.rows";
+inline int64_t rowsOfMarked(mlir::Operation *op) { return sizeOf(op->getResult(0)) / shapeOf(op->getResult(0)).back(); }
 
 /// Whether the access of `op`, the rows of which are the leading dimensions of that product, stays in the operand's row of the same number.
 /// With 0 rows: whether it is to the element of the same number.

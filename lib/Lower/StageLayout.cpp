@@ -60,20 +60,20 @@ void StageMemory::assignSlots() {
     return assignRings();
   // A microbatch holds a slot from the first segment that writes it to the last that reads it. What is sent from there may be under way for
   // some more microbatches.
-  auto [first, last, depth] = findHolding(std::nullopt);
+  Holding held = findHolding(std::nullopt);
   std::vector<int64_t> freeAt, hadBy; // by slot, the last action that uses it and its microbatch
   std::vector<int64_t> slotOf(microbatches, 0), order;
   for (int64_t m = 0; m < microbatches; ++m)
-    if (first[m] >= 0)
+    if (held.first[m] >= 0)
       order.push_back(m);
-  llvm::sort(order, [&](int64_t a, int64_t b) { return first[a] < first[b]; });
+  llvm::sort(order, [&](int64_t a, int64_t b) { return held.first[a] < held.first[b]; });
   for (int64_t m : order) {
     size_t slot = 0;
-    while (slot < freeAt.size() && (freeAt[slot] >= first[m] || hadBy[slot] > m - depth))
+    while (slot < freeAt.size() && (freeAt[slot] >= held.first[m] || hadBy[slot] > m - held.depth))
       ++slot;
     if (slot == freeAt.size())
       freeAt.push_back(0), hadBy.push_back(0);
-    freeAt[slot] = last[m];
+    freeAt[slot] = held.last[m];
     hadBy[slot] = m;
     slotOf[m] = slot;
   }

@@ -141,7 +141,7 @@ para_status para_scatter_add(para_context *ctx, int32_t stream, int32_t dtype, i
   if (positions == 0 || width == 0 || rows == 0)
     return PARA_OK;
   if (positions > INT32_MAX)
-    return ctx->fail(op, "scatter_add: more than 2^31 positions");
+    return ctx->fail(op, "scatter_add: 2^31 positions or more");
   // The compiler puts kernels into the image for each pair of types that the program uses (lib/Lower/KernelScatter.cpp).
   static const char keys[PARA_BOOL + 2][PARA_BOOL + 1] = {};
   auto find = [&](Handle &function, const std::string &kind) -> para_status {
@@ -160,11 +160,11 @@ para_status para_scatter_add(para_context *ctx, int32_t stream, int32_t dtype, i
   int64_t sort[] = {from, int64_t(work), positions, first, rows, passes};
   if ((status = launch(ctx, stream, order, 1, scatter::threads, scatter::orderSharedBytes, sort, 6, op)))
     return status;
-  // Enough blocks to keep a large GPU busy, and no more for any columns than there can be rows.
+  // Enough blocks to keep a large GPU busy; no part of the columns needs more than there can be runs.
   constexpr int64_t busyBlocks = 4096, fewestBlocks = 64;
   int64_t parts = (width + scatter::columns - 1) / scatter::columns;
   int64_t blocks = std::min({std::max(busyBlocks / parts, fewestBlocks), positions, rows});
-  int64_t sorted = int64_t(work) + 16 + (passes % 2 ? 0 : 4 * positions);
+  int64_t sorted = int64_t(work) + 4 * scatter::sortedAt(positions, rows);
   int64_t sums[] = {from, int64_t(addressOf(updates)), int64_t(addressOf(out)), int64_t(work), sorted, positions, width, first, rows, blocks};
   return launch(ctx, stream, add, blocks * parts, scatter::threads, scatter::addSharedBytes, sums, 10, op);
 }

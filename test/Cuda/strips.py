@@ -4,7 +4,7 @@
                                                              reads or writes tensors of that size
     strips.py train FLAGS...                                 two steps of a GPT large enough for that, against one rank on the host
     strips.py online PRECISION                               softmax, its logarithm and cross-entropy of rows that fit into no block
-    strips.py turns PRECISION COLUMNS                        a softmax and a norm of more rows than the cache holds, which fit into no block
+    strips.py turns softmax|kept PRECISION ROWS COLUMNS      more rows than the cache holds, of which a block holds nothing, or a part
     strips.py extents PRECISION                              launches of one kernel for other numbers of rows, of terms and of elements
 
 It works in the current folder."""
@@ -52,9 +52,15 @@ ONLINE = """g (float[33,30011] x, int64[33] l, float[5,3,21001] z) => (float[33]
   p = Softmax <axis = -1> (z)
   q = LogSoftmax <axis = -1> (z)
 }"""
-TURNS = """g (float[{n},{c}] x, float[{m},{c}] z, float[{c}] w, float[{c}] b) => (float[{n},{c}] p, float[{m},{c}] y) {{
+TURNS = """g (float[{n},{c}] x) => (float[{n},{c}] p) {{
   p = Softmax <axis = -1> (x)
-  y = LayerNormalization <axis = -1> (z, w, b)
+}}"""
+KEPT = """g (float[{n},{c}] x, float[{n},{c}] r, float[{c}] w, float[{c}] b) => (float[{n},{c}] p, float[{n},{c}] y) {{
+  a = Softmax <axis = -1> (x)
+  d = Add(x, r)
+  y = LayerNormalization <axis = -1> (d, w, b)
+  e = Softmax <axis = -1> (y)
+  p = Mul(a, e)
 }}"""
 EXTENTS = """g (float[512,60] a, float[301,60] b, float[1,60] c, float[701] m, float[33] n, float[16,50] o)
   => (float[512] sa, float[301] sb, float[1] sc, float tm, float tn, float to, float[512,60] ea, float[33] en) {
@@ -167,18 +173,27 @@ def online(precision):
     compare(infer("rehearsal", precision), {"e": each, "p": np.exp(q), "q": q}, BOUNDS[precision])
 
 
-def turns(precision, columns):
-    n, m, c = 131, 150, int(columns)
-    write_model(TURNS.format(n=n, m=m, c=c))
+def turns(form, precision, rows, columns):
+    n, c = int(rows), int(columns)
+    write_model({"softmax": TURNS, "kept": KEPT}[form].format(n=n, c=c))
     random = np.random.default_rng(5)
-    x, z, w, b = (random.normal(size=shape).astype(np.float32) for shape in ((n, c), (m, c), c, c))
-    np.savez("inputs.npz", x=x, z=z, w=w, b=b)
-    rows = [kernel for kernel in kernels(precision) if kernel["bytes"] >= x.nbytes]
-    assert len(rows) == 2 and all(64 <= kernel["blocks"] < n and kernel["bytes_ratio"] <= 1.05 for kernel in rows), rows
-    x, z = x.astype(np.float64), z.astype(np.float64)
-    below, centered = np.exp(x - x.max(-1, keepdims=True)), z - z.mean(-1, keepdims=True)
-    y = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5) * w + b
-    compare(infer("rehearsal", precision, seed=c), {"p": below / below.sum(-1, keepdims=True), "y": y}, BOUNDS[precision])
+    x, r, w, b = (random.normal(size=shape).astype(np.float32) for shape in ((n, c), (n, c), c, c))
+    inputs = dict(x=x) if form == "softmax" else dict(x=x, r=r, w=w, b=b)
+    np.savez("inputs.npz", **inputs)
+    (kernel,) = (kernel for kernel in kernels(precision) if kernel["bytes"] >= x.nbytes)
+    assert 64 <= kernel["blocks"] < n and kernel["bytes_ratio"] <= 1.05 and (kernel["shared_bytes"] > 32 << 10) == (form == "kept"), kernel
+
+    def softmax(rows):
+        below = np.exp(rows - rows.max(-1, keepdims=True))
+        return below / below.sum(-1, keepdims=True)
+
+    x, d = x.astype(np.float64), x.astype(np.float64) + r
+    expected = {"p": softmax(x)}
+    if form == "kept":
+        centered = d - d.mean(-1, keepdims=True)
+        y = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5) * w + b
+        expected = {"p": expected["p"] * softmax(y), "y": y}
+    compare(infer("rehearsal", precision, seed=c), expected, BOUNDS[precision])
 
 
 def extents(precision):

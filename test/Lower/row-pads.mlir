@@ -27,18 +27,84 @@ func.func @scores(%x: tensor<512x96xbf16>, %w: tensor<501x96xbf16>) -> (tensor<5
 
 // -----
 
-// What leaves the step, and what is summed over microbatches, has no gaps; nor has what is small, or of 32 bits.
+// What leaves the step, also in another shape, has no gaps; nor has what is small, of few rows or columns, or of 32 bits.
 // CHECK-LABEL: func.func @whole
+// CHECK-DAG: strides = array<i64: 96, 1, 1, 96, 501>
+// CHECK-DAG: strides = array<i64: 96, 1, 501, 1, 501>
+// CHECK-DAG: strides = array<i64: 96, 1, 1, 96, 65>
+// CHECK-DAG: strides = array<i64: 4096, 1, 1, 4096, 5001>
+// CHECK-DAG: strides = array<i64: 4096, 1, 1, 4096, 63>
+// CHECK-NOT: para.pad
+// CHECK-NOT: para.slice
+// CHECK: return
+func.func @whole(%x: tensor<512x96xbf16>, %w: tensor<501x96xbf16>, %y: tensor<512x96xf32>, %z: tensor<96x501xf32>, %v: tensor<9x96xbf16>, %u: tensor<65x96xbf16>,
+                 %p: tensor<9x4096xbf16>, %q: tensor<5001x4096xbf16>, %r: tensor<512x4096xbf16>, %t: tensor<63x4096xbf16>)
+    -> (tensor<2x256x501xbf16>, tensor<512x501xf32>, tensor<9x65xbf16>, tensor<9x5001xbf16>, tensor<512x63xbf16>) {
+  %0 = para.dot %x, %w batch [] x [] contract [1] x [1] : tensor<512x96xbf16>, tensor<501x96xbf16> -> tensor<512x501xbf16>
+  %1 = para.reshape %0 : tensor<512x501xbf16> -> tensor<2x256x501xbf16>
+  %2 = para.dot %y, %z batch [] x [] contract [1] x [0] : tensor<512x96xf32>, tensor<96x501xf32> -> tensor<512x501xf32>
+  %3 = para.exp %2 : tensor<512x501xf32>
+  %4 = para.dot %v, %u batch [] x [] contract [1] x [1] : tensor<9x96xbf16>, tensor<65x96xbf16> -> tensor<9x65xbf16>
+  %5 = para.exp %4 : tensor<9x65xbf16>
+  %6 = para.dot %p, %q batch [] x [] contract [1] x [1] : tensor<9x4096xbf16>, tensor<5001x4096xbf16> -> tensor<9x5001xbf16>
+  %7 = para.exp %6 : tensor<9x5001xbf16>
+  %8 = para.dot %r, %t batch [] x [] contract [1] x [1] : tensor<512x4096xbf16>, tensor<63x4096xbf16> -> tensor<512x63xbf16>
+  %9 = para.exp %8 : tensor<512x63xbf16>
+  return %1, %3, %5, %7, %9 : tensor<2x256x501xbf16>, tensor<512x501xf32>, tensor<9x65xbf16>, tensor<9x5001xbf16>, tensor<512x63xbf16>
+}
+
+// -----
+
+// Nor has what is summed over microbatches.
+module attributes {para.microbatches = 2 : i64} {
+  // CHECK-LABEL: func.func @summed
+  // CHECK: rt.call "matmul"{{.*}}accumulate{{.*}}strides = array<i64: 1, 96, 501, 1, 501>
+  // CHECK-NOT: para.slice
+  // CHECK: return
+  func.func @summed(%x: tensor<512x96xbf16>, %w: tensor<512x501xbf16>) -> tensor<96x501xbf16> {
+    %0 = para.dot %x, %w batch [] x [] contract [0] x [0] {para.phase = #para<phase backward>} : tensor<512x96xbf16>, tensor<512x501xbf16> -> tensor<96x501xbf16>
+    %1 = para.accumulate %0 {para.phase = #para<phase backward>} : tensor<96x501xbf16>
+    return %1 : tensor<96x501xbf16>
+  }
+}
+
+// -----
+
+// A product that is stored as its transpose reads its operand as the other one.
+// CHECK-LABEL: func.func @transposed
+// CHECK: para.pad {{.*}} : tensor<512x501xbf16> -> tensor<512x504xbf16>
+// CHECK: rt.call "matmul"{{.*}}504
+func.func @transposed(%s: tensor<512x501xbf16>, %w: tensor<501x96xbf16>) -> tensor<96x512xf32> {
+  %g = para.exp %s : tensor<512x501xbf16>
+  %0 = para.dot %g, %w batch [] x [] contract [1] x [0] : tensor<512x501xbf16>, tensor<501x96xbf16> -> tensor<512x96xf32>
+  %1 = para.transpose %0 [1, 0] : tensor<512x96xf32> -> tensor<96x512xf32>
+  return %1 : tensor<96x512xf32>
+}
+
+// -----
+
+// One pad for both sides of a product.
+// CHECK-LABEL: func.func @square
+// CHECK: %[[P:.*]] = para.pad {{.*}} -> tensor<512x504xbf16>
+// CHECK-NOT: para.pad
+// CHECK: rt.call "matmul" %[[P]], %[[P]]
+func.func @square(%s: tensor<512x501xbf16>) -> tensor<501x501xf32> {
+  %g = para.exp %s : tensor<512x501xbf16>
+  %0 = para.dot %g, %g batch [] x [] contract [0] x [0] : tensor<512x501xbf16>, tensor<512x501xbf16> -> tensor<501x501xf32>
+  return %0 : tensor<501x501xf32>
+}
+
+// -----
+
+// A product that is made already reads its operand as it is: a second copy of it would cost more than the others gain.
+// CHECK-LABEL: func.func @known
 // CHECK-NOT: para.pad
 // CHECK: return
-func.func @whole(%x: tensor<512x96xbf16>, %w: tensor<501x96xbf16>, %y: tensor<512x96xf32>, %z: tensor<96x501xf32>, %v: tensor<9x96xbf16>, %u: tensor<65x96xbf16>)
-    -> (tensor<512x501xbf16>, tensor<512x501xf32>, tensor<9x65xbf16>) {
-  %s = para.dot %x, %w batch [] x [] contract [1] x [1] : tensor<512x96xbf16>, tensor<501x96xbf16> -> tensor<512x501xbf16>
-  %t = para.dot %y, %z batch [] x [] contract [1] x [0] : tensor<512x96xf32>, tensor<96x501xf32> -> tensor<512x501xf32>
-  %e = para.exp %t : tensor<512x501xf32>
-  %a = para.dot %v, %u batch [] x [] contract [1] x [1] : tensor<9x96xbf16>, tensor<65x96xbf16> -> tensor<9x65xbf16>
-  %b = para.exp %a : tensor<9x65xbf16>
-  return %s, %e, %b : tensor<512x501xbf16>, tensor<512x501xf32>, tensor<9x65xbf16>
+func.func @known(%s: tensor<512x501xbf16>, %u: tensor<501x8xbf16>, %w: tensor<501x96xbf16>) -> (tensor<512x8xf32>, tensor<512x96xf32>) {
+  %g = para.exp %s : tensor<512x501xbf16>
+  %0 = para.dot %g, %u batch [] x [] contract [1] x [0] : tensor<512x501xbf16>, tensor<501x8xbf16> -> tensor<512x8xf32>
+  %1 = para.dot %g, %w batch [] x [] contract [1] x [0] : tensor<512x501xbf16>, tensor<501x96xbf16> -> tensor<512x96xf32>
+  return %0, %1 : tensor<512x8xf32>, tensor<512x96xf32>
 }
 
 // -----

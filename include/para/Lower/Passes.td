@@ -120,7 +120,8 @@ def EmitKernelsPass : Pass<"para-emit-kernels", "::mlir::ModuleOp"> {
   let summary = "Writes the loops of each kernel as a function over vectors";
   let description = [{
     On the host a function of a range of the launch. For `cuda` and `rehearsal` a function of one thread of a block
-    (KernelBlocks.cpp), which asks its place of the functions para_gpu_*; their meaning is in runtime/rehearsal/Blocks.h.
+    (KernelBlocks.cpp), which asks its place of the functions para_gpu_*; their meaning is in runtime/rehearsal/Blocks.h. There
+    `rt.scatter_add` has kernels, too, and is refused for element types for which there is no code.
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "host, cuda or rehearsal">,
                  Option<"describe", "describe", "bool", "false", "writes on each kernel as `rt.facts` what it does and moves">];

@@ -20,8 +20,6 @@ constexpr int64_t columnsPerThread = 4, columns = 32 * columnsPerThread;
 /// Shared memory of the kernels: digits of a tile, where those of a kind begin, sums under way and counts by warp, in 32 bits; sums by warp.
 constexpr int64_t orderSharedBytes = 4 * (threads + 2 * digits + warps * digits), addSharedBytes = 8 * warps * columns;
 
-/// Memory between the kernels: the number of runs (16 bytes), positions sorted twice, where runs begin.
-constexpr int64_t orderBytes(int64_t positions) { return 16 + 3 * 4 * positions; }
 /// Passes after which positions are in the order of `rows` rows and of one more, where all lie that are not in the table.
 constexpr int64_t passesOf(int64_t rows) {
   int64_t passes = 1;
@@ -29,6 +27,15 @@ constexpr int64_t passesOf(int64_t rows) {
     ++passes;
   return passes;
 }
+
+/// Memory between the kernels, as numbers of 32 bits: how many rows have a run of positions (in four); positions sorted by the first pass, the third
+/// and so on; by the others; where each run begins.
+constexpr int64_t oddPassesAt = 4;
+constexpr int64_t evenPassesAt(int64_t positions) { return oddPassesAt + positions; }
+constexpr int64_t runsAt(int64_t positions) { return evenPassesAt(positions) + positions; }
+constexpr int64_t orderBytes(int64_t positions) { return 4 * (runsAt(positions) + positions); }
+/// Where positions are in the order of rows.
+constexpr int64_t sortedAt(int64_t positions, int64_t rows) { return passesOf(rows) % 2 ? oddPassesAt : evenPassesAt(positions); }
 
 } // namespace para::scatter
 
