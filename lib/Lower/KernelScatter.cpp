@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace para;
@@ -48,7 +49,7 @@ private:
   }
 
   Value integer(int64_t v) { return arith::ConstantOp::create(b, b.getI64IntegerAttr(v)); }
-  Value small(int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(v)); }
+  Value small(int64_t v) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(static_cast<int32_t>(v))); }
   Value widen(Value v) { return arith::ExtUIOp::create(b, b.getI64Type(), v); }
   Value narrow(Value v) { return arith::TruncIOp::create(b, b.getI32Type(), v); }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
@@ -119,17 +120,18 @@ private:
 } // namespace
 
 Writer::Rank Writer::rankInWarp(Value digit) {
-  Value begin = sub(thread, lane), rank = small(0), later = small(0);
-  auto loop = scf::ForOp::create(b, integer(0), integer(32), integer(1), ValueRange{rank, later});
-  OpBuilder::InsertionGuard keep(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value other = loop.getInductionVar(), same = compare(CmpIPredicate::eq, get(tile, add(begin, other)), digit);
-  auto count = [&](Value sum, CmpIPredicate where) {
-    return add(sum, arith::ExtUIOp::create(b, b.getI32Type(), arith::AndIOp::create(b, same, compare(where, other, lane))));
-  };
-  scf::YieldOp::create(b, ValueRange{count(loop.getRegionIterArg(0), CmpIPredicate::ult), count(loop.getRegionIterArg(1), CmpIPredicate::ugt)});
-  b.setInsertionPointAfter(loop);
-  return {loop.getResult(0), compare(CmpIPredicate::eq, loop.getResult(1), small(0))};
+  Value begin = sub(thread, lane), same = small(0); // a bit for each thread
+  auto four = VectorType::get({4}, b.getI32Type());
+  for (int64_t other = 0; other < 32; other += 4) {
+    Value found = LLVM::LoadOp::create(b, four, place(b.getI32Type(), tile, add(begin, integer(other))), /*alignment=*/16);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value one = vector::ExtractOp::create(b, found, ArrayRef<int64_t>{i});
+      Value bit = select(compare(CmpIPredicate::eq, one, digit), small(int64_t(1) << (other + i)), small(0));
+      same = arith::OrIOp::create(b, same, bit);
+    }
+  }
+  Value own = arith::ShLIOp::create(b, small(1), narrow(lane)), before = arith::AndIOp::create(b, same, sub(own, small(1)));
+  return {LLVM::CtPopOp::create(b, b.getI32Type(), before), compare(CmpIPredicate::eq, sub(same, before), own)};
 }
 
 /// para_scatter_order_INDEX(indices, work, positions, first, rows, passes): `work` as in para/Runtime/Scatter.h.
