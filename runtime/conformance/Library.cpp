@@ -70,7 +70,7 @@ static para_status checkMatmul(para_context *ctx, para_matmul_desc desc, int64_t
 }
 
 static para_status checkMatmuls(para_context *ctx, int32_t dtype, int32_t resultType) {
-  for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {5, 7, 3}, {70, 130, 300}, {1, 33, 64}, {64, 1, 9}})
+  for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {5, 7, 3}, {70, 130, 300}, {43, 129, 63}, {1, 33, 64}, {64, 1, 9}})
     for (int transposes = 0; transposes < 4; ++transposes)
       for (auto [alpha, beta] : {std::pair{1.f, 0.f}, {0.5f, 1.f}, {1.f, 1.f}}) {
         para_matmul_desc desc{};

@@ -29,6 +29,13 @@ inline bool libraryHasBFloat16() {
   return has;
 }
 
+/// On processors with AMX, oneDNN 2.6's products of bf16 over 63 terms set up no tiles and end the program by an illegal instruction.
+inline bool libraryMissesTiles(int64_t terms) {
+  constexpr int amx = dnnl_cpu_isa_avx512_core_amx;
+  static bool has = (int(dnnl_get_effective_cpu_isa()) & amx) == amx;
+  return has && terms == 63;
+}
+
 } // namespace para::runtime
 
 #endif

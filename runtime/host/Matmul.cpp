@@ -163,7 +163,7 @@ para_status para_matmul(para_context *ctx, int32_t stream, const para_matmul_des
     return runNarrow<Float16>(ctx, simplify(*desc), a, b, c);
   if (desc->k == 0 && desc->dtype == PARA_F32)
     return runOwn<float, float>(ctx, *desc, a, b, c);
-  if (desc->dtype == PARA_BF16 && (desc->k == 0 || !libraryHasBFloat16()))
+  if (desc->dtype == PARA_BF16 && (desc->k == 0 || !libraryHasBFloat16() || libraryMissesTiles(desc->k)))
     return runNarrow<BFloat16>(ctx, simplify(*desc), a, b, c);
   if (desc->dtype != PARA_F32 && desc->dtype != PARA_BF16)
     return ctx->fail(op, "matmul: no code for this element type");
