@@ -1,7 +1,7 @@
 //===- CallsRows.cpp - Matrices with rows that lie apart ------------------===//
 //
 // A GPU's library feeds tensor cores 16 bytes at once where each row of a matrix begins at a multiple of that. Rows of 16-bit elements whose number
-// is odd, as those of logits of 50257 words, begin anywhere. They are given some elements more in memory, and the product steps over them. What
+// is no multiple of eight, as those of logits of 50257 words, begin anywhere. They are given some elements more in memory, and the product steps over them. What
 // makes an operand writes zeros there; a product leaves there what was there. Nobody reads either.
 //
 //===----------------------------------------------------------------------===//

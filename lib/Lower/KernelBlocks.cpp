@@ -72,7 +72,7 @@ int64_t KernelLoops::rowsInCache() const {
   return isAgain && bytes > 0 ? std::max<int64_t>(cacheBytes - same, 0) / bytes : INT64_MAX;
 }
 
-/// If rows are long, one for each block that a GPU can run at once is more than the cache holds.
+/// If rows are long, those of all blocks that a GPU can run at once are more than the cache holds.
 int64_t KernelLoops::chooseTurns() {
   constexpr int64_t fewestBlocks = 64; // on as many multiprocessors; on fewer, reading from the cache would take longer than reading twice
   int64_t fit = rowsInCache(), parts = productOf(partsOf());

@@ -237,7 +237,7 @@ void Writer::emitOrder() {
 }
 
 /// para_scatter_DTYPE_INDEX(indices, updates, out, work, order, positions, width, first, rows, blocks): `order` is where in `work` the sorted
-/// positions are; of `blocks` and as many more for each further part of the columns.
+/// positions are; `blocks` blocks share the runs, and as many more for each further part of the columns.
 void Writer::emitAdd(Type element) {
   Block *entry = start(std::string("para_scatter_") + dtypeName(element) + "_" + dtypeName(index), 5, 5);
   auto argument = [&](unsigned i) -> Value { return entry->getArgument(i); };
