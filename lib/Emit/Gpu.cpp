@@ -2,7 +2,8 @@
 #include "Internal.h"
 
 #include "para/Lower/Rt.h"
-#include "para/Runtime/Scatter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -119,19 +120,25 @@ void para::scalarizeMasks(llvm::Module &kernels, llvm::TargetMachine *machine) {
   runPasses(kernels, passes, [&] { return std::move(scalarize); });
 }
 
-void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, ModuleOp program) {
-  kernels.setTargetTriple(machine.getTargetTriple());
-  kernels.setDataLayout(machine.createDataLayout());
+llvm::StringMap<int64_t> para::getThreads(ModuleOp program) {
   llvm::StringMap<int64_t> threads;
   for (auto kernel : program.getOps<rt::KernelOp>())
     threads[kernel.getFunctionAttr().getValue()] = *kernel.getBlock();
+  for (auto func : program.getOps<func::FuncOp>())
+    if (auto count = func->getAttrOfType<IntegerAttr>(rt::threadsAttrName))
+      threads[func.getName()] = count.getInt();
+  return threads;
+}
+
+void para::optimizeForGpu(llvm::Module &kernels, llvm::TargetMachine &machine, ModuleOp program) {
+  kernels.setTargetTriple(machine.getTargetTriple());
+  kernels.setDataLayout(machine.createDataLayout());
+  llvm::StringMap<int64_t> threads = getThreads(program);
   for (llvm::Function &function : kernels) {
     if (function.isDeclaration())
       continue;
-    auto it = threads.find(function.getName());
-    int64_t most = it == threads.end() ? scatter::threads : it->second;
     function.setCallingConv(llvm::CallingConv::PTX_Kernel);
-    function.addFnAttr("nvvm.maxntid", std::to_string(most));
+    function.addFnAttr("nvvm.maxntid", std::to_string(threads.lookup(function.getName())));
     // Else ptxas rather spills a register or two than let a multiprocessor have fewer blocks.
     function.addFnAttr("nvvm.minctasm", "1");
   }

@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/Support/Error.h"
 
@@ -50,6 +51,9 @@ mlir::LogicalResult reportTemporary(mlir::ModuleOp module, std::error_code error
 mlir::LogicalResult writeFile(mlir::ModuleOp module, llvm::StringRef path, llvm::StringRef bytes);
 
 // GPU kernels (Gpu.cpp, Image.cpp, Rehearsal.cpp).
+
+/// The functions of GPU kernels, with the threads of a block.
+llvm::StringMap<int64_t> getThreads(mlir::ModuleOp program);
 
 /// Null with a sentence in `problem` if there is no such GPU.
 std::unique_ptr<llvm::TargetMachine> makeGpuMachine(llvm::StringRef arch, std::string &problem);

@@ -7,7 +7,6 @@
 #include "Internal.h"
 
 #include "para/Lower/Rt.h"
-#include "para/Runtime/Scatter.h"
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Analysis/VectorUtils.h"
@@ -32,13 +31,11 @@ static bool waits(const llvm::Function &kernel) {
 }
 
 void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vector<ThreadKernel> &list) {
-  llvm::StringMap<int64_t> threads;
-  for (auto kernel : program.getOps<rt::KernelOp>())
-    threads[kernel.getFunctionAttr().getValue()] = *kernel.getBlock();
+  llvm::StringMap<int64_t> threads = getThreads(program);
   llvm::IRBuilder<> ir(kernels.getContext());
   SmallVector<llvm::Function *> functions;
   for (llvm::Function &function : kernels)
-    if (!function.isDeclaration() && (threads.count(function.getName()) || function.getName().starts_with("para_scatter_")))
+    if (!function.isDeclaration() && threads.count(function.getName()))
       functions.push_back(&function);
   for (llvm::Function *function : functions) {
     auto *type = llvm::FunctionType::get(ir.getVoidTy(), {ir.getPtrTy()}, false);
@@ -51,8 +48,7 @@ void para::addThreadFunctions(llvm::Module &kernels, ModuleOp program, std::vect
     ir.CreateCall(function, arguments);
     ir.CreateRetVoid();
     function->setLinkage(llvm::GlobalValue::InternalLinkage);
-    auto it = threads.find(function->getName());
-    list.push_back({function->getName().str(), int64_t(function->arg_size()), it == threads.end() ? scatter::threads : it->second, waits(*function)});
+    list.push_back({function->getName().str(), int64_t(function->arg_size()), threads.lookup(function->getName()), waits(*function)});
   }
 }
 

@@ -41,6 +41,7 @@ private:
     SmallVector<Type> types(pointers, LLVM::LLVMPointerType::get(b.getContext()));
     types.append(numbers, b.getI64Type());
     auto func = func::FuncOp::create(b, name, b.getFunctionType(types, {}));
+    func->setAttr(rt::threadsAttrName, b.getI64IntegerAttr(threads));
     Block *entry = func.addEntryBlock();
     b.setInsertionPointToStart(entry);
     func::ReturnOp::create(b);

@@ -18,4 +18,9 @@
 #define GET_OP_CLASSES
 #include "Lower/RtOps.h.inc"
 
+namespace para::rt {
+/// Threads of a block, on a function for a GPU that no rt.kernel launches.
+constexpr llvm::StringLiteral threadsAttrName = "rt.threads";
+} // namespace para::rt
+
 #endif
